@@ -1,0 +1,3 @@
+// Package llm is what the agent loop asks for its next step: a model behind
+// one interface, spoken to in neutral messages.
+package llm
