@@ -177,7 +177,7 @@ func (w *walker) bare(key string, marked bool) {
 
 // namedOrPointed keeps counters ("token": 512) that only their name marks.
 func namedOrPointed(w *walker, key, token string) bool {
-	return w.marked() || namedSecret([]string{"", key, token})
+	return w.marked() || namedSecret(key, token)
 }
 
 // telling are keys that say what their value is, though it is no plain secret.

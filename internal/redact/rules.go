@@ -94,9 +94,6 @@ var tokens = []rule{
 	shape("baton-token", "baton_", `\bbaton_[A-Za-z0-9_]{20,}`),
 }
 
-// secretName is a field's name that says that its value is secret.
-const secretName = `(?:pass(?:word|wd|phrase|code)s?|pwd|secrets?|token|(?:api|access|auth|account|encryption|signing|master|shared|private|client|service)[_ -]?(?:key|secret|token)s?(?:_?id)?|credentials?|bearer|cvv|cvc|pin)`
-
 // context are the shapes that show by what stands around them.
 var context = []rule{
 	{name: "private-key", hints: []string{"private key"}, scan: privateKeys},
@@ -109,11 +106,7 @@ var context = []rule{
 	valueOf("cookie", "cookie", `(?i)\bcurl\b[^\n]*?[ \t](?:-b|--cookie)[ =]*["']?([^\s"']+)`),
 	valueOf("query-secret", "access_token sig signature token api_key apikey secret credential", `(?i)[?&;](?:access_token|id_token|refresh_token|token|sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|api_?key|client_secret|secret|auth)=([^&\s"'<>#]{3,})`),
 	valueOf("password", "--", `(?i)(?:^|\s)--?(?:[a-z]+-)*(?:password|passwd|pass|passphrase|secret|token|api-?key|access-key|secret-key)(?:=|[ \t]+)("[^"\n]*"|'[^'\n]*'|[^\s-][^\s]*)`),
-	{name: "password", hints: fieldHints, re: regexp.MustCompile(`(?i)(?:\b|_)([\w.-]*` + secretName + `)["']?\s*(?:=>|:=|[:=])\s*"((?:[^"\\\n]|\\.)+)"`), group: 2, check: namedSecret},
-	{name: "password", hints: fieldHints, re: regexp.MustCompile(`(?i)(?:\b|_)([\w.-]*` + secretName + `)["']?\s*(?:=>|:=|[:=])\s*'((?:[^'\\\n]|\\.)+)'`), group: 2, check: namedSecret},
-	{name: "password", hints: fieldHints, re: regexp.MustCompile(`(?im)^[ \t]*(?:- |export |set )?[ \t]*["']?([\w.-]*` + secretName + `)["']?[ \t]*:[ \t]+([^\s"'{\[|>&][^\r\n]*?)[ \t]*,?[ \t]*$`), group: 2, check: namedSecret},
-	{name: "password", hints: fieldHints, re: regexp.MustCompile(`(?m)^[ \t]*(?:export |set )?((?i:[A-Z0-9_]*` + secretName + `))=([^\r\n"'&]+?)[ \t]*\r?$`), group: 2, check: namedSecret},
-	{name: "password", hints: fieldHints, re: regexp.MustCompile(`(?i)(?:\b|_)([\w.-]*` + secretName + `)["']?[ \t]*(?:=>|:=|[:=])[ \t]*([^\s"'&,;{}\[\]<>()]+)`), group: 2, check: namedSecret},
+	{name: "password", hints: fieldHints, scan: fields},
 }
 
 var fieldHints = []string{"pass", "pwd", "secret", "token", "key", "credential", "bearer", "cvv", "cvc", "pin"}
@@ -129,39 +122,6 @@ var numbers = []rule{
 }
 
 var builtin = append(append(append([]rule{}, tokens...), context...), numbers...)
-
-var (
-	pageToken   = regexp.MustCompile(`(?i)(?:page|next|prev|previous|continuation|sync|cursor|count|max|min|total|num|stop|eos|pad)_?-?tokens?$`)
-	onlySecret  = regexp.MustCompile(`(?i)^[\w.-]*` + secretName + `$`)
-	pinName     = regexp.MustCompile(`(?i)(?:^|[_.-])(?:pin|cvv|cvc|bearer|pwd)$|^(?:card_?)?(?:pin|cvv|cvc)$|(?:pwd)$`)
-	shortWord   = regexp.MustCompile(`(?i)(?:pin|cvv|cvc|bearer)$`)
-	plainValues = map[string]bool{"true": true, "false": true, "null": true, "none": true, "nil": true, "undefined": true, "string": true, "yes": true, "no": true, "required": true, "optional": true, "*": true, "bearer": true, "basic": true, "***": true, "invalid": true, "missing": true, "expired": true, "$": true}
-)
-
-// secretField says whether a field of this name holds a secret.
-func secretField(name string) bool {
-	if !onlySecret.MatchString(name) || pageToken.MatchString(name) {
-		return false
-	}
-	return !shortWord.MatchString(name) || pinName.MatchString(name)
-}
-
-// namedSecret checks a match of a field and its value: m[1] and m[2].
-func namedSecret(m []string) bool {
-	name, value := m[1], strings.TrimSpace(m[2])
-	if !secretField(name) || plainValues[strings.ToLower(value)] {
-		return false
-	}
-	// Counters of tokens are no tokens; references to a variable are no value.
-	lower := strings.ToLower(name)
-	if digits := strings.Trim(value, "0123456789") == ""; digits && (strings.HasSuffix(lower, "tokens") || strings.HasSuffix(lower, "token") && len(value) <= 7) {
-		return false
-	}
-	if strings.HasSuffix(lower, "pwd") && strings.HasPrefix(value, "/") {
-		return false // a working directory
-	}
-	return !strings.HasPrefix(value, "${") && !strings.HasPrefix(value, "$(")
-}
 
 // opaque says whether a word after "bearer" is a token rather than prose.
 func opaque(s string) bool {
