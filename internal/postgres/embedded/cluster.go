@@ -18,8 +18,9 @@ import (
 
 // initialise makes the cluster if there is none, and says whether it did. A
 // half-made one (the power failed during initdb) has no PG_VERSION yet, or
-// carries our mark, and is made again.
-func initialise(ctx context.Context, bin, data string, user child) (fresh bool, err error) {
+// carries our mark, and is made again. A cluster that runs without fsync needs
+// none here either, which is most of the time that making one takes.
+func initialise(ctx context.Context, bin, data string, user child, durable bool) (fresh bool, err error) {
 	mark := filepath.Join(filepath.Dir(data), "postgres.initialising")
 	_, unfinished := os.Stat(mark)
 	_, exists := os.Stat(filepath.Join(data, "PG_VERSION"))
@@ -32,8 +33,11 @@ func initialise(ctx context.Context, bin, data string, user child) (fresh bool, 
 	if err := empty(data); err != nil {
 		return false, unwritable(data, err)
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", superuser,
-		"--auth=peer", "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions")
+	args := []string{"-D", data, "-U", superuser, "--auth=peer", "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions"}
+	if !durable {
+		args = append(args, "--no-sync")
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), args...)
 	cmd.Dir = "/"
 	cmd.Env = []string{"LC_ALL=C.UTF-8", "PATH=" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user.credential}

@@ -130,7 +130,7 @@ func (s *Server) start(ctx context.Context, bin string, user child) error {
 	}
 	s.url = dsn(s.socket, superuser, database)
 
-	fresh, err := initialise(ctx, bin, data, user)
+	fresh, err := initialise(ctx, bin, data, user, s.cfg.Settings["fsync"] != "off")
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,10 @@
 // which starts one Postgres for the package's tests, by the product's own
 // starter, and stops it afterwards (or uses the server at
 // BATON_TEST_DATABASE_URL). Tx is for most tests: a transaction that is rolled
-// back. New is for tests that need commits, notifications, workers or crashes:
-// a database of its own, copied from a template.
+// back. New is for tests that need commits, notifications, workers or crashes,
+// and for those that insert rows with names of their own (two transactions that
+// insert the same team wait for each other): a database of its own, copied from
+// a template.
 package pgtest
 
 import (
