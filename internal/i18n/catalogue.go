@@ -95,7 +95,8 @@ func say(ctx context.Context, key string, args map[string]any) string {
 	if s == "" && err != nil {
 		return key
 	}
-	return s
+	// A value that wasn't given leaves a gap that reads as one.
+	return strings.ReplaceAll(s, "<no value>", "…")
 }
 
 // wholeNumber also takes the float64 that a stored Message's number comes back

@@ -241,6 +241,10 @@ func (src *sources) take(files *token.FileSet, n ast.Node) {
 			src.problem(at, n.Args, 1)
 		case "problem.Wrap":
 			src.problem(at, n.Args, 2)
+		case "postgres.Problem": // its second argument is the code for no rows
+			if code, ok := text(n.Args[len(n.Args)-1]); ok && code != "" {
+				src.problems = append(src.problems, use{at: at, key: code})
+			}
 		}
 	case *ast.CompositeLit:
 		if selector(n.Type) != "problem.Error" {
