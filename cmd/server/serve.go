@@ -51,6 +51,9 @@ func serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer d.close()
+	if _, err := masterKey(c); err != nil {
+		return err
+	}
 	if _, err := migrate.Up(cmd.Context(), d.pool, log); err != nil {
 		return err
 	}

@@ -6,10 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"baton/internal/auth"
+	"baton/internal/postgres/migrate"
 	"baton/web"
 )
 
@@ -22,18 +25,33 @@ type house struct {
 
 func build(c config, pool *pgxpool.Pool, addr string, log *slog.Logger) house {
 	var h house
-	h.url = c.publicURL()
-	if h.url == "" {
-		h.url = "http://" + addr
+	h.url = "http://" + addr
+	var public *url.URL
+	if c.publicURL() != "" {
+		h.url = strings.TrimRight(c.publicURL(), "/")
+		public, _ = url.Parse(h.url) // checked when the setting was read
 	}
 	h.accounts = auth.NewAccounts(pool)
 	h.handler = web.New(web.Deps{
-		DB:        pool,
 		Accounts:  h.accounts,
-		PublicURL: h.url,
+		PublicURL: public,
 		Log:       log,
+		Ready:     func(ctx context.Context) error { return ready(ctx, pool) },
 	})
 	return h
+}
+
+// ready says whether requests can be served: the database answers, with the
+// schema that this build needs.
+func ready(ctx context.Context, pool *pgxpool.Pool) error {
+	status, err := migrate.Read(ctx, pool)
+	if err != nil {
+		return err
+	}
+	if !status.UpToDate() {
+		return fmt.Errorf("schema %d of %d, job engine %d of %d", status.Current, status.Wanted, status.JobsCurrent, status.JobsWanted)
+	}
+	return nil
 }
 
 // hintFirstAccount tells whoever started an installation without accounts how
