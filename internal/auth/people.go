@@ -206,3 +206,9 @@ func (a *Accounts) TeamSlugs(ctx context.Context, actor Actor) (map[string]id.Te
 	}
 	return teams, nil
 }
+
+// Anybody says whether there is any account yet.
+func (a *Accounts) Anybody(ctx context.Context) (anybody bool, err error) {
+	err = a.db.QueryRow(ctx, sqlAnybody).Scan(&anybody)
+	return anybody, postgres.Problem(err, "")
+}
