@@ -78,6 +78,9 @@ func (f Faults) sorted() Faults {
 // nearest is the valid name closest to got, or "" if none is close.
 func nearest(got string, valid []string) string {
 	best, distance := "", max(2, len(got)/3)+1
+	if len(got) < 3 {
+		distance = 2 // of so short a name, two changes leave nothing
+	}
 	for _, v := range valid {
 		d := levenshtein.ComputeDistance(strings.ToLower(got), strings.ToLower(v))
 		if got != "" && (strings.HasPrefix(v, got) || strings.HasPrefix(got, v)) {

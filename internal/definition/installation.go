@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -80,6 +81,9 @@ var (
 func ParseInstallation(name string, source []byte, lookup func(string) (string, bool), others ...string) (Installation, Faults) {
 	r := &reader{file: name, expand: func(text string) (string, error) { return expandVariables(text, lookup) }}
 	var i Installation
+	if len(bytes.TrimSpace(source)) == 0 {
+		return i, nil // an installation that defines nothing
+	}
 	root := r.document(source)
 	if root == nil {
 		return i, r.faults

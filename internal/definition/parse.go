@@ -181,7 +181,7 @@ func (r *reader) permission(n *yaml.Node, path string, p *permission.Policy, too
 				"when": func(n *yaml.Node, path string) {
 					rule.When = map[string]any{}
 					r.entries(n, path, func(key, value *yaml.Node, keyPath string) {
-						rule.When[key.Value] = r.value(value, keyPath)
+						rule.When[key.Value] = r.condition(value, keyPath, 0)
 					})
 				},
 			})

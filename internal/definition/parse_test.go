@@ -23,7 +23,7 @@ instructions: |
   Never promise what you have not seen.
 tools: [query_db, http_request, read_file, ask_human]
 data_source: shop
-permission: {mode: ask, rules: [{tool: http_request, when: {method: GET, retries: 9007199254740993, path: [a, b]}, do: allow}, {tool: send_email, do: deny}]}
+permission: {mode: ask, rules: [{tool: http_request, when: {method: GET, retries: 9007199254740993, path: [a, b], amount: {gt: 1.50, lte: 500}, to: {not: null}}, do: allow}, {tool: send_email, do: deny}]}
 budgets: {steps_per_turn: 30, calls_per_turn: 25, calls: 100, same_tool_in_a_row: 8, tokens: 120000, cost_usd: 1.00, working_time: 20m, timeout: 10s, deadline: 60s}
 hosts: [payments.internal, "api.example.com:8443"]
 secrets: [psp]
@@ -56,7 +56,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 		DataSource:   "shop", Hosts: []string{"payments.internal", "api.example.com:8443"},
 		Secrets: []string{"psp"}, MCPServers: []string{"files"},
 		Permission: permission.Policy{Mode: permission.AskFirst, Rules: []permission.Rule{
-			{Tool: "http_request", When: map[string]any{"method": "GET", "retries": json.Number("9007199254740993"), "path": []any{"a", "b"}}, Do: permission.Allow},
+			{Tool: "http_request", When: map[string]any{"method": "GET", "retries": json.Number("9007199254740993"), "path": []any{"a", "b"},
+				"amount": map[string]any{"gt": json.Number("1.50"), "lte": json.Number("500")}, "to": map[string]any{"not": nil}}, Do: permission.Allow},
 			{Tool: "send_email", Do: permission.Deny},
 		}},
 		Budgets: Budgets{StepsPerTurn: 30, CallsPerTurn: 25, Calls: 100, SameToolInARow: 8, Tokens: 120000, CostMicros: 1_000_000,
@@ -130,8 +131,12 @@ func TestFaults(t *testing.T) {
 		head + "permission: {mode: aks}":              `a.yaml:3: permission.mode: want one of read_only, ask, auto, got "aks"; did you mean ask?`,
 		head + "permission: {rules: [{do: deny}]}":    "a.yaml:3: permission.rules[0]: the key tool is missing",
 		head + "permission: {rules: [{tool: \"*\"}]}": "a.yaml:3: permission.rules[0]: the key do is missing",
-		head + "permission:\n  rules:\n  - {tool: \"*\", do: allow, wen: {}}":      "a.yaml:5: permission.rules[0].wen: this key is not known; did you mean when?",
-		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {b: c}}}]}": "when.a: want a text, a number, true, false or a list of these, got a mapping",
+		head + "permission:\n  rules:\n  - {tool: \"*\", do: allow, wen: {}}":            "a.yaml:5: permission.rules[0].wen: this key is not known; did you mean when?",
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {ltt: 3}}}]}":     "permission.rules[0].when.a.ltt: this key is not known; did you mean lt?",
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {lt: x}}}]}":      `when.a.lt: want a number, got "x"`,
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: &a {not: *a}}}]}": "the value is nested too deep",
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: &a [*a]}}]}":      "the value is nested too deep",
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {}}}]}":           "when.a: want at least one of lt, lte",
 		head + "budgets: {calls: 0}":                     `a.yaml:3: budgets.calls: want a whole number from 1 to 2147483647, got "0"`,
 		head + "budgets: {calls: 010}":                   `want a whole number`,
 		head + "budgets: {calls: many}":                  `budgets.calls: want a whole number from 1 to 2147483647, got "many"`,

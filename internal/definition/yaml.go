@@ -331,25 +331,28 @@ func (r *reader) names(dst *[]string, form *regexp.Regexp, expected string) read
 	})
 }
 
-// value reads a text, number, true, false, or a list of these. Numbers stay as
-// written.
-func (r *reader) value(n *yaml.Node, path string) any {
-	switch {
-	case n.Kind == yaml.SequenceNode:
-		list := []any{}
-		r.list(200, func(e *yaml.Node, path string) {
-			if e.Kind != yaml.ScalarNode {
-				r.want(e, path, "a text, a number, true or false")
-				return
-			}
-			list = append(list, r.value(e, path))
-		})(n, path)
-		return list
-	case n.Kind != yaml.ScalarNode:
-		r.want(n, path, "a text, a number, true, false or a list of these")
+// condition reads what a permission rule wants of an argument: a text, number,
+// true, false or null, a list of these, or bounds (lt, lte, gt, gte, not).
+// Numbers stay as written. depth ends values that hold themselves.
+func (r *reader) condition(n *yaml.Node, path string, depth int) any {
+	const expected = "a text, a number, true, false, null, a list of these, or bounds such as {lte: 500}"
+	if depth > 4 {
+		r.refuse(n, path, Fault{Reason: "the value is nested too deep"})
 		return nil
 	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		list := []any{}
+		r.list(200, func(e *yaml.Node, path string) {
+			list = append(list, r.condition(e, path, depth+1))
+		})(n, path)
+		return list
+	case yaml.MappingNode:
+		return r.bounds(n, path, depth)
+	}
 	switch n.ShortTag() {
+	case "!!null":
+		return nil
 	case "!!bool":
 		return strings.EqualFold(n.Value, "true")
 	case "!!int", "!!float":
@@ -359,6 +362,27 @@ func (r *reader) value(n *yaml.Node, path string) any {
 		r.want(n, path, "a decimal number, or a text in quotes")
 		return nil
 	}
-	s, _ := r.scalar(n, path, "a text, a number, true or false")
+	s, _ := r.scalar(n, path, expected)
 	return s
+}
+
+func (r *reader) bounds(n *yaml.Node, path string, depth int) map[string]any {
+	bounds := map[string]any{}
+	number := func(op string) read {
+		return func(n *yaml.Node, path string) {
+			v, ok := r.condition(n, path, depth+1).(json.Number)
+			if !ok {
+				r.want(n, path, "a number")
+			}
+			bounds[op] = v
+		}
+	}
+	seen := r.mapping(n, path, map[string]read{
+		"lt": number("lt"), "lte": number("lte"), "gt": number("gt"), "gte": number("gte"),
+		"not": func(n *yaml.Node, path string) { bounds["not"] = r.condition(n, path, depth+1) },
+	})
+	if len(seen) == 0 {
+		r.want(n, path, "at least one of lt, lte, gt, gte, not")
+	}
+	return bounds
 }
