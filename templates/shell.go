@@ -1,0 +1,84 @@
+package templates
+
+import (
+	"context"
+	"time"
+
+	"baton/internal/i18n"
+)
+
+// Theme is how the page is lit; the zero value follows the device.
+type Theme string
+
+// The themes a person can choose.
+const (
+	ThemeSystem Theme = ""
+	ThemeLight  Theme = "light"
+	ThemeDark   Theme = "dark"
+)
+
+// Section is one of the pages that the rail leads to.
+type Section string
+
+// The sections there are.
+const (
+	SectionInbox     Section = "inbox"
+	SectionSessions  Section = "sessions"
+	SectionDecisions Section = "decisions"
+)
+
+// Me is the signed-in person.
+type Me struct {
+	Name string
+}
+
+// Frame is what stands around a page's own content.
+type Frame struct {
+	Title    string    // of the page, in the reader's language
+	Section  Section   // where the page belongs
+	Sections []Section // what the rail leads to
+	Me       *Me       // nil where nobody is signed in
+	Waiting  int       // questions that wait for this person
+	Theme    Theme
+	Path     string    // this page's own address, to come back to
+	Now      time.Time // what spans of time are counted from
+	Back     string    // on phones: where the arrow leads; empty for none
+	Toast    *Toast
+}
+
+// Toast is what the person has just done, with the way back.
+type Toast struct {
+	Text    string
+	UndoURL string    // empty where there is no way back
+	Until   time.Time // when the way back closes
+}
+
+type link struct{ url, icon, label string }
+
+func (s Section) link(ctx context.Context) link {
+	switch s {
+	case SectionSessions:
+		return link{SessionsURL, "radio", i18n.T(ctx, "nav.sessions")}
+	case SectionDecisions:
+		return link{DecisionsURL, "history", i18n.T(ctx, "nav.decisions")}
+	default:
+		return link{InboxURL, "inbox", i18n.T(ctx, "nav.inbox")}
+	}
+}
+
+// documentTitle has the number that waits in front, where a tab still shows it.
+func (f Frame) documentTitle(ctx context.Context) string {
+	title := f.Title + " · Baton"
+	if f.Waiting > 0 {
+		title = "(" + i18n.Number(ctx, int64(f.Waiting)) + ") " + title
+	}
+	return title
+}
+
+// pressed is the value of an aria-pressed attribute.
+func pressed(on bool) string {
+	if on {
+		return "true"
+	}
+	return "false"
+}

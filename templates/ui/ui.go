@@ -1,0 +1,67 @@
+// Package ui is the small parts that pages are made of: icons, tags, times,
+// sentences with elements in them.
+package ui
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/a-h/templ"
+)
+
+// Initials are up to two letters that stand for a person: those of the first
+// and last word of the name, or its first character where names aren't written
+// in words.
+func Initials(name string) string {
+	var letters []rune
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool {
+		return unicode.IsSpace(r) || r == '-' || r == '_' || r == '.'
+	}) {
+		r, _ := utf8.DecodeRuneInString(word)
+		letters = append(letters, unicode.ToUpper(r))
+	}
+	switch {
+	case len(letters) == 0:
+		return "?"
+	case len(letters) == 1 || unicode.Is(unicode.Han, letters[0]):
+		return string(letters[:1])
+	}
+	return string([]rune{letters[0], letters[len(letters)-1]})
+}
+
+// machineTime is the form of the datetime attribute, to the millisecond.
+func machineTime(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// Slots are the elements that stand in a sentence.
+type Slots map[string]templ.Component
+
+const slotMark = "\x1f"
+
+// Slot is the value for a placeholder in a sentence whose place an element
+// takes: Sentence(i18n.T(ctx, "due", "at", ui.Slot("at")), ui.Slots{"at": ...}).
+// So each language keeps its own order of words.
+func Slot(name string) string { return slotMark + name + slotMark }
+
+// A piece of a sentence is text, or the name of a slot.
+type piece struct {
+	text string
+	slot bool
+}
+
+func pieces(sentence string) []piece {
+	var all []piece
+	for i, part := range strings.Split(sentence, slotMark) {
+		if part != "" {
+			all = append(all, piece{text: part, slot: i%2 == 1})
+		}
+	}
+	return all
+}
+
+func iconClass(more []string) string {
+	return strings.Join(append([]string{"icon"}, more...), " ")
+}

@@ -1,0 +1,51 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"baton/internal/auth"
+)
+
+// Deps are what the pages work on.
+type Deps struct {
+	Accounts *auth.Accounts
+	Log      *slog.Logger
+	// PublicURL is how people reach the server: its host is answered, its
+	// scheme decides whether cookies are for https alone. Nil: whatever local
+	// name or address the request came to.
+	PublicURL *url.URL
+	// Ready says whether everything that requests need is there. Its error goes
+	// to the log and makes /readyz say 503.
+	Ready func(context.Context) error
+}
+
+// New makes the handler for everything that the server answers.
+func New(deps Deps) http.Handler {
+	s := &site{Deps: deps, origin: newOriginCheck(deps.PublicURL)}
+	e := echo.New()
+	e.HTTPErrorHandler = s.fail
+	e.Use(s.identified, s.logged, s.recovered, safeHeaders, s.hostChecked, s.originChecked, bodyLimited, s.read)
+	for _, r := range s.routes() {
+		handler := r.handler
+		if r.access == signedIn {
+			handler = requireSignIn(handler)
+		}
+		e.Add(r.method, r.path, handler)
+		if r.method == http.MethodGet {
+			e.Add(http.MethodHead, r.path, handler) // the server drops the body
+		}
+	}
+	return e
+}
+
+type site struct {
+	Deps
+	origin *http.CrossOriginProtection
+}
+
+func (s *site) https() bool { return s.PublicURL != nil && s.PublicURL.Scheme == "https" }
