@@ -673,6 +673,7 @@ func TestEveryBehaviourGivesOneResult(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			b := newBench(t, effect, func(ctx context.Context, _ json.RawMessage) (Output, error) {
+				rnd := rand.New(rand.NewPCG(seed, uint64(RunningCall(ctx).Attempt)))
 				time.Sleep(time.Duration(rnd.IntN(3000)) * time.Millisecond)
 				fmt.Fprint(Writer(ctx), "said \xff\x00\x1b[1m")
 				switch rnd.IntN(9) {
