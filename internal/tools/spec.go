@@ -89,12 +89,11 @@ type RetryPolicy struct {
 
 // Format bounds what the model is shown. Zero values are the defaults.
 type Format struct {
-	Strategy  Strategy
-	MaxLines  int // 0 is 200
-	MaxLine   int // characters of one line; 0 is 2,000
-	MaxChars  int // 0 is 30,000
-	MaxRows   int // rows of a table shown in full; 0 is 200
-	KeepError bool
+	Strategy Strategy
+	MaxLines int // 0 is 200
+	MaxLine  int // characters of one line; 0 is 2,000
+	MaxChars int // 0 is 30,000
+	MaxRows  int // rows of a table shown in full; 0 is 200
 }
 
 // Strategy is how output over the limits is shortened.
@@ -102,10 +101,9 @@ type Strategy string
 
 // The strategies.
 const (
-	HeadTail Strategy = ""       // 70 % head, 30 % tail
-	Head     Strategy = "head"   // the beginning; the rest by offset
-	Filter   Strategy = "filter" // head, tail and the lines that tell of errors
-	Table    Strategy = "table"  // data is {columns, rows}; summarised over 1,000 rows
+	HeadTail  Strategy = ""      // 70 % head, 30 % tail, and the lines between that tell of errors
+	Head      Strategy = "head"  // the beginning; the rest by offset
+	TableRows Strategy = "table" // data is {columns, rows}; summarised over 1,000 rows
 )
 
 // DeclaredFailure is one way in which a tool fails.
