@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -182,10 +183,20 @@ func (p presenter) texts(list []string) []string {
 	return out
 }
 
+// maxItems bounds each list of items in a result.
+const maxItems = 500
+
 func (p presenter) items(list []Item) []Item {
 	var out []Item
-	for _, it := range list {
-		out = append(out, Item{clean.Line(p.text(it.Item)), p.json(it.Data), it.Type, p.text(it.Reason), it.Retryable})
+	for i, it := range list {
+		if i == maxItems {
+			return append(out, Item{Item: "...", Reason: fmt.Sprintf("and %d more", len(list)-maxItems), Type: it.Type, Retryable: it.Retryable})
+		}
+		item := Item{Item: clean.Line(p.text(it.Item)), Type: it.Type, Reason: cutLine(p.text(it.Reason), 1000), Retryable: it.Retryable}
+		if it.Data != nil {
+			item.Data = p.short(it.Data)
+		}
+		out = append(out, item)
 	}
 	return out
 }
