@@ -49,7 +49,7 @@ func (a *Accounts) AddPerson(ctx context.Context, actor Actor, p NewPerson) (lin
 	case p.Name == "" || len([]rune(p.Name)) > 100 || strings.ContainsFunc(p.Name, func(r rune) bool { return r < ' ' }):
 		return "", problem.New(problem.Invalid, "name_invalid", nil).At("name")
 	case !p.Role.Valid():
-		return "", problem.New(problem.Invalid, "role_unknown", problem.Params{"role": string(p.Role), "roles": roles}).At("role")
+		return "", problem.New(problem.Invalid, "role_unknown", problem.Params{"role": string(p.Role), "roles": "viewer, responder, supervisor, admin"}).At("role")
 	case !slugPattern.MatchString(p.Team):
 		return "", problem.New(problem.Invalid, "team_invalid", problem.Params{"team": p.Team}).At("team")
 	}
@@ -205,4 +205,10 @@ func (a *Accounts) TeamSlugs(ctx context.Context, actor Actor) (map[string]id.Te
 		return nil, fmt.Errorf("read teams: %w", err)
 	}
 	return teams, nil
+}
+
+// Anybody says whether there is any account yet.
+func (a *Accounts) Anybody(ctx context.Context) (anybody bool, err error) {
+	err = a.db.QueryRow(ctx, sqlAnybody).Scan(&anybody)
+	return anybody, postgres.Problem(err, "")
 }

@@ -138,7 +138,7 @@ func TestASecondOwnerIsRefusedAndTheFirstCanBeFound(t *testing.T) {
 	}
 	_, err := embedded.Start(t.Context(), config(dir))
 	p := problem.From(err)
-	if p.Code != "data_dir_in_use" || p.Params["pid"] != os.Getpid() || p.Params["addr"] != "127.0.0.1:8080" {
+	if p.Code != "data_dir_in_use" || p.Params["pid"] != strconv.Itoa(os.Getpid()) || p.Params["addr"] != "127.0.0.1:8080" {
 		t.Errorf("second start: %v, want data_dir_in_use with pid and address", err)
 	}
 	run, owned := embedded.Owner(dir)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"baton/internal/problem"
@@ -40,7 +41,7 @@ func own(dir string) (*owner, error) {
 		lock.Close()
 		run, _ := readRun(dir) // only for the message
 		return nil, problem.New(problem.Conflict, "data_dir_in_use",
-			problem.Params{"dir": dir, "pid": run.PID, "addr": run.Addr})
+			problem.Params{"dir": dir, "pid": strconv.Itoa(run.PID), "addr": run.Addr})
 	}
 	if err != nil {
 		lock.Close()

@@ -135,7 +135,7 @@ func Read(ctx context.Context, pool *pgxpool.Pool) (Status, error) {
 	}
 	if s.Current > s.Wanted || s.JobsCurrent > s.JobsWanted {
 		return s, problem.New(problem.Unavailable, "schema_newer",
-			problem.Params{"current": s.Current, "wanted": s.Wanted})
+			problem.Params{"current": fmt.Sprint(s.Current), "wanted": fmt.Sprint(s.Wanted)})
 	}
 	return s, nil
 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"baton/internal/auth"
+	"baton/internal/postgres"
+	"baton/internal/postgres/embedded"
+	"baton/internal/postgres/migrate"
+)
+
+// poolSize is the knee measured for one process: more connections make a
+// two-core database slower, not faster.
+const poolSize = 16
+
+// database is an open pool and what must be ended after it.
+type database struct {
+	pool *pgxpool.Pool
+	own  *embedded.Server // nil: somebody else's server
+}
+
+func (d database) close() {
+	d.pool.Close()
+	if d.own != nil {
+		d.own.Stop()
+	}
+}
+
+// exited is closed when the own Postgres ends by itself; never, for another's.
+func (d database) exited() <-chan struct{} {
+	if d.own == nil {
+		return nil
+	}
+	return d.own.Exited()
+}
+
+// openAsOwner opens DATABASE_URL, or starts the data directory's own Postgres
+// for as long as this process serves.
+func openAsOwner(ctx context.Context, c config, log *slog.Logger) (database, error) {
+	var d database
+	url := c.databaseURL()
+	if url == "" {
+		own, err := embedded.Start(ctx, embedded.Config{DataDir: c.dataDir(), Log: log})
+		if err != nil {
+			return d, err
+		}
+		d.own, url = own, own.URL()
+	}
+	pool, err := postgres.Open(ctx, url, poolSize)
+	if err != nil {
+		if d.own != nil {
+			d.own.Stop()
+		}
+		return d, err
+	}
+	d.pool = pool
+	return d, nil
+}
+
+// openBeside opens the database for a command: DATABASE_URL; else that of the
+// server which runs on the data directory; else, when only a demo runs, the
+// demo's; else the own Postgres for the command's own duration.
+func openBeside(ctx context.Context, c config, log *slog.Logger, stderr io.Writer) (database, error) {
+	if c.databaseURL() == "" {
+		run, running := embedded.Owner(c.dataDir())
+		if !running {
+			if run, running = embedded.Owner(filepath.Join(c.dataDir(), "demo")); running {
+				fmt.Fprintln(stderr, "Using the demo that is running.")
+			}
+		}
+		if running {
+			pool, err := postgres.Open(ctx, run.DatabaseURL, 4)
+			return database{pool: pool}, err
+		}
+	}
+	return openAsOwner(ctx, c, log)
+}
+
+// withDatabase runs a command's work on the database, with the schema applied.
+func withDatabase(cmd *cobra.Command, work func(ctx context.Context, c config, pool *pgxpool.Pool) error) error {
+	ctx := cmd.Context()
+	c, err := commandConfig(cmd)
+	if err != nil {
+		return err
+	}
+	log := c.logger(cmd.ErrOrStderr())
+	d, err := openBeside(ctx, c, log, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if _, err := migrate.Up(ctx, d.pool, log); err != nil {
+		return err
+	}
+	return work(ctx, c, d.pool)
+}
+
+// commandActor is whoever typed the command, by the name of the OS user; under
+// sudo by that of the one who called it.
+func commandActor() auth.Actor {
+	if name := os.Getenv("SUDO_USER"); name != "" {
+		return auth.CLI(name)
+	}
+	if me, err := user.Current(); err == nil {
+		return auth.CLI(me.Username)
+	}
+	return auth.CLI(fmt.Sprintf("uid %d", os.Getuid()))
+}

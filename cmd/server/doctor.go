@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"baton/internal/postgres"
+	"baton/internal/postgres/embedded"
+	"baton/internal/postgres/migrate"
+	"baton/internal/problem"
+)
+
+// errUnwell makes the exit code 1 after the findings have been printed.
+var errUnwell = errors.New("something is missing")
+
+func doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Say what is missing on this machine and how to mend it", Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := examine(cmd)
+			unwell := false
+			for _, f := range findings {
+				mark := "ok  "
+				if f.err != nil {
+					mark, unwell = "MEND", true
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s  %s%s\n", mark, f.subject, f.detail)
+				if f.err != nil {
+					explain(cmd.OutOrStdout(), f.err)
+				}
+			}
+			if unwell {
+				return problem.Wrap(errUnwell, problem.Unavailable, "doctor_found", nil)
+			}
+			return nil
+		},
+	}
+}
+
+type finding struct {
+	subject, detail string
+	err             error
+}
+
+// examine looks and changes nothing: it starts no database.
+func examine(cmd *cobra.Command) []finding {
+	c, err := commandConfig(cmd)
+	findings := []finding{{subject: "configuration", detail: from(c.file), err: err}}
+	if err != nil {
+		return findings
+	}
+	if url := c.databaseURL(); url != "" {
+		return append(findings, examineDatabase(cmd.Context(), "database", url)...)
+	}
+	bin, err := embedded.Binaries()
+	findings = append(findings, finding{subject: "Postgres programs", detail: from(bin), err: err})
+	findings = append(findings, finding{subject: "data directory", detail: from(c.dataDir()), err: writable(c.dataDir())})
+	if run, running := embedded.Owner(c.dataDir()); running {
+		findings = append(findings, examineDatabase(cmd.Context(), fmt.Sprintf("running server (process %d, %s)", run.PID, run.Addr), run.DatabaseURL)...)
+	}
+	return findings
+}
+
+func from(place string) string {
+	if place == "" {
+		return ""
+	}
+	return ": " + place
+}
+
+func examineDatabase(ctx context.Context, subject, url string) []finding {
+	pool, err := postgres.Open(ctx, url, 2)
+	if err != nil {
+		return []finding{{subject: subject, err: err}}
+	}
+	defer pool.Close()
+	status, err := migrate.Read(ctx, pool)
+	detail := fmt.Sprintf(": %d of %d", status.Current, status.Wanted)
+	if err == nil && !status.UpToDate() {
+		detail += ", the next start applies the rest"
+	}
+	return []finding{{subject: subject}, {subject: "schema", detail: detail, err: err}}
+}
+
+// writable tries to make a file in the nearest folder that exists.
+func writable(dir string) error {
+	at := dir
+	for {
+		info, err := os.Stat(at)
+		if err == nil && !info.IsDir() {
+			return problem.New(problem.Unavailable, "data_dir_unwritable", problem.Params{"dir": dir})
+		}
+		if err == nil {
+			break
+		}
+		if at == filepath.Dir(at) {
+			return problem.Wrap(err, problem.Unavailable, "data_dir_unwritable", problem.Params{"dir": dir})
+		}
+		at = filepath.Dir(at)
+	}
+	probe, err := os.CreateTemp(at, ".baton-probe-*")
+	if err != nil {
+		return problem.Wrap(err, problem.Unavailable, "data_dir_unwritable", problem.Params{"dir": dir})
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}

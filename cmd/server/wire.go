@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"baton/internal/auth"
+	"baton/internal/postgres/migrate"
+	"baton/web"
+)
+
+// house is everything that runs, built from the ground up by build.
+type house struct {
+	accounts *auth.Accounts
+	handler  http.Handler
+	url      string // where people reach the pages
+}
+
+func build(c config, pool *pgxpool.Pool, addr string, log *slog.Logger) house {
+	var h house
+	h.url = "http://" + addr
+	var public *url.URL
+	if c.publicURL() != "" {
+		h.url = strings.TrimRight(c.publicURL(), "/")
+		public, _ = url.Parse(h.url) // checked when the setting was read
+	}
+	h.accounts = auth.NewAccounts(pool)
+	h.handler = web.New(web.Deps{
+		Accounts:  h.accounts,
+		PublicURL: public,
+		Log:       log,
+		Ready:     func(ctx context.Context) error { return ready(ctx, pool) },
+	})
+	return h
+}
+
+// ready says whether requests can be served: the database answers, with the
+// schema that this build needs.
+func ready(ctx context.Context, pool *pgxpool.Pool) error {
+	status, err := migrate.Read(ctx, pool)
+	if err != nil {
+		return err
+	}
+	if !status.UpToDate() {
+		return fmt.Errorf("schema %d of %d, job engine %d of %d", status.Current, status.Wanted, status.JobsCurrent, status.JobsWanted)
+	}
+	return nil
+}
+
+// hintFirstAccount tells whoever started an installation without accounts how
+// to get in.
+func (h house) hintFirstAccount(ctx context.Context, w io.Writer) {
+	anybody, err := h.accounts.Anybody(ctx)
+	if err == nil && !anybody {
+		fmt.Fprintln(w, "There are no accounts yet. Make the first with: server user add NAME --role admin")
+	}
+}

@@ -1,0 +1,284 @@
+// Package redact takes secrets out of text before it is stored, shown, logged
+// or fed to a model.
+//
+// Three nets, finest first: values that are known to be secret, in every form
+// they are usually encoded in; fields that somebody marked as sensitive, by JSON
+// pointer, and fields whose name says so; and the shapes of keys, cards and the
+// like, with their check digits where there are any. Text that was escaped or
+// encoded (JSON in JSON, percent, base64) is searched in its decoded form too.
+//
+// What is found becomes a placeholder such as [redacted:jwt:3f9a1c]. It is the
+// same for the same value in one session, so that a reader can tell one secret
+// from another, says nothing about the value without the session's key, and has
+// no character that breaks JSON, a URL or a command line. Redacting twice
+// changes nothing.
+package redact
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Known is a value that is known to be secret.
+type Known struct {
+	Name  string // shown in the placeholder: letters, digits, - and _
+	Value string
+}
+
+// MinKnown is the length from which a known value is masked. Shorter ones would
+// take half of every text with them.
+const MinKnown = 6
+
+// Pattern is a further shape of secrets, added by an operator.
+type Pattern struct {
+	Name string
+	// Expr is a regular expression. Its first group is what is masked; without a
+	// group, the whole match.
+	Expr string
+}
+
+// Options say what is secret besides the built-in shapes.
+type Options struct {
+	// Key makes placeholders stable: give each session one of its own. A random
+	// one is used if it is empty.
+	Key      []byte
+	Known    []Known
+	Pointers []string // JSON pointers of sensitive fields; see JSON
+	Patterns []Pattern
+	// MaskEmail masks addresses as j***@host. Off by default: people who do the
+	// work need them.
+	MaskEmail bool
+	// Pass names built-in shapes that are left alone ("iban", "phone", ...).
+	Pass []string
+}
+
+// Redactor masks what it was told about. It doesn't change; it is safe for
+// concurrent use.
+type Redactor struct {
+	key      []byte
+	forms    []form
+	longest  int // of the known forms, in bytes
+	pointers [][]string
+	rules    []rule
+}
+
+// New makes a redactor. The error is about a pattern that does not compile.
+func New(o Options) (*Redactor, error) {
+	r := &Redactor{key: o.Key}
+	if len(r.key) == 0 {
+		r.key = make([]byte, 32)
+		_, _ = rand.Read(r.key) // never fails: crypto/rand ends the process instead
+	}
+	for _, rule := range builtin {
+		if slices.Contains(o.Pass, rule.name) || rule.name == "email" && !o.MaskEmail {
+			continue
+		}
+		r.rules = append(r.rules, rule)
+	}
+	for _, p := range o.Patterns {
+		re, err := regexp.Compile(p.Expr)
+		if err != nil {
+			return nil, fmt.Errorf("pattern %s: %w", p.Name, err)
+		}
+		r.rules = append(r.rules, rule{name: safeName(p.Name), re: re, group: min(1, re.NumSubexp())})
+	}
+	r.addPointers(o.Pointers)
+	r.addKnown(o.Known)
+	return r, nil
+}
+
+// With is r that knows further values and sensitive fields: those of one call.
+func (r *Redactor) With(known []Known, pointers []string) *Redactor {
+	c := *r
+	c.forms = slices.Clone(r.forms)
+	c.pointers = slices.Clone(r.pointers)
+	c.addKnown(known)
+	c.addPointers(pointers)
+	return &c
+}
+
+// Longest is how many bytes of context a known value may need: who cuts text
+// before it is redacted must drop that much on both sides of the cut.
+func (r *Redactor) Longest() int { return r.longest }
+
+// String masks the secrets of a text. A text that is a JSON document stays one.
+func (r *Redactor) String(s string) string {
+	if t := strings.TrimSpace(s); len(t) > 1 && (t[0] == '{' || t[0] == '[') {
+		if out, ok := r.document(s); ok {
+			return out
+		}
+	}
+	return r.text(s)
+}
+
+// text masks a text that is no JSON document.
+func (r *Redactor) text(s string) string { return r.replace(s, r.find(s)) }
+
+// span is a secret in a text.
+type span struct {
+	start, end int
+	name       string
+}
+
+// find lists the secrets of s, apart from each other and in order.
+func (r *Redactor) find(s string) []span {
+	spans := r.findIn(s)
+	for _, v := range views(s) {
+		for _, sp := range r.findIn(v.text) {
+			spans = append(spans, span{v.at[sp.start], v.at[sp.end], sp.name})
+		}
+	}
+	spans = append(spans, r.findEncoded(s)...)
+	return merge(around(s, spans))
+}
+
+func (r *Redactor) findIn(s string) []span {
+	var spans []span
+	for _, f := range r.forms {
+		for i := 0; ; {
+			k := strings.Index(s[i:], f.text)
+			if k < 0 {
+				break
+			}
+			spans = append(spans, span{i + k, i + k + len(f.text), f.name})
+			i += k + len(f.text)
+		}
+	}
+	lower := asciiLower(s)
+	for _, rule := range r.rules {
+		if rule.hinted(lower) {
+			spans = append(spans, rule.find(s)...)
+		}
+	}
+	return spans
+}
+
+// merge joins spans that overlap; the longer one names the whole.
+func merge(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		return b.end - a.end
+	})
+	var out []span
+	for _, sp := range spans {
+		if sp.end <= sp.start {
+			continue
+		}
+		if n := len(out); n > 0 && sp.start < out[n-1].end {
+			if sp.end-sp.start > out[n-1].end-out[n-1].start {
+				out[n-1].name = sp.name
+			}
+			out[n-1].end = max(out[n-1].end, sp.end)
+			continue
+		}
+		out = append(out, sp)
+	}
+	return out
+}
+
+func (r *Redactor) replace(s string, spans []span) string {
+	if len(spans) == 0 {
+		return s
+	}
+	var b strings.Builder
+	at := 0
+	for _, sp := range spans {
+		b.WriteString(s[at:sp.start])
+		mask := r.placeholder(sp.name, s[sp.start:sp.end])
+		if bareJSON(s, sp) {
+			mask = `"` + mask + `"`
+		}
+		b.WriteString(mask)
+		at = sp.end
+	}
+	b.WriteString(s[at:])
+	return b.String()
+}
+
+// bareJSON says whether the span is a bare value in what looks like a piece of
+// JSON ("card":4111...), where a placeholder needs quotes.
+func bareJSON(s string, sp span) bool {
+	before := strings.TrimRight(s[max(0, sp.start-8):sp.start], " ")
+	return strings.HasSuffix(before, `":`) && (sp.end == len(s) || strings.IndexByte(" ,}]\r\n", s[sp.end]) >= 0)
+}
+
+// placeholder stands for value. Addresses keep what tells them apart to people.
+func (r *Redactor) placeholder(name, value string) string {
+	if name == "email" {
+		local, host, _ := strings.Cut(value, "@")
+		return local[:1] + "***@" + host
+	}
+	mac := hmac.New(sha256.New, r.key)
+	mac.Write([]byte(value))
+	return "[redacted:" + name + ":" + hex.EncodeToString(mac.Sum(nil)[:3]) + "]"
+}
+
+var placeholderRE = regexp.MustCompile(`\[redacted:[a-z0-9_-]+:[0-9a-f]{6}\]`)
+
+// isPlaceholder says whether all of s is one placeholder.
+func isPlaceholder(s string) bool {
+	at := placeholderRE.FindStringIndex(s)
+	return at != nil && at[0] == 0 && at[1] == len(s)
+}
+
+// around takes the placeholders of an earlier pass out of the spans, so that
+// redacting twice changes nothing. What is left of a span is kept if it can be a
+// secret by itself.
+func around(s string, spans []span) []span {
+	done := placeholderRE.FindAllStringIndex(s, -1)
+	if done == nil {
+		return spans
+	}
+	var out []span
+	for _, sp := range spans {
+		at := sp.start
+		keep := func(end int) {
+			part := s[at:max(at, end)]
+			trimmed := strings.Trim(part, " \t\r\n\"'\\,;:=&[]{}()<>")
+			if len(trimmed) >= MinKnown || len(trimmed) > 0 && end-at == sp.end-sp.start {
+				out = append(out, span{at, end, sp.name})
+			}
+		}
+		for _, d := range done {
+			if d[1] <= at || d[0] >= sp.end {
+				continue
+			}
+			keep(d[0])
+			at = d[1]
+		}
+		keep(sp.end)
+	}
+	return out
+}
+
+func safeName(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
+			return c
+		}
+		return '-'
+	}, strings.ToLower(s))
+	if s == "" {
+		return "secret"
+	}
+	return s
+}
+
+// asciiLower lowers ASCII letters alone, so that positions stay.
+func asciiLower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 32
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,138 @@
+package redact
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// view is a text with its escapes undone, and where each of its bytes (and its
+// end) stands in the original.
+type view struct {
+	text string
+	at   []int
+}
+
+// views are the decoded readings of s: percent escapes and backslash escapes,
+// each undone as often as it was done, up to three times.
+func views(s string) []view {
+	var out []view
+	for _, undo := range []func(view) (view, bool){unpercent, unbackslash} {
+		v := view{text: s}
+		for range 3 {
+			next, changed := undo(v)
+			if !changed {
+				break
+			}
+			v = next
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// pos is where byte i of the view stands in the original text.
+func (v view) pos(i int) int {
+	if v.at == nil {
+		return i
+	}
+	return v.at[i]
+}
+
+func unpercent(v view) (view, bool) {
+	return undo(v, '%', func(s string) (string, int) {
+		if len(s) < 3 {
+			return "", 0
+		}
+		n, err := strconv.ParseUint(s[1:3], 16, 8)
+		if err != nil {
+			return "", 0
+		}
+		return string([]byte{byte(n)}), 3
+	})
+}
+
+func unbackslash(v view) (view, bool) {
+	return undo(v, '\\', func(s string) (string, int) {
+		if len(s) < 2 {
+			return "", 0
+		}
+		switch s[1] {
+		case '"', '\\', '/', '\'':
+			return s[1:2], 2
+		case 'n':
+			return "\n", 2
+		case 'r':
+			return "\r", 2
+		case 't':
+			return "\t", 2
+		case 'u':
+			if len(s) >= 6 {
+				if n, err := strconv.ParseUint(s[2:6], 16, 16); err == nil {
+					return string(utf8.AppendRune(nil, rune(n))), 6
+				}
+			}
+		}
+		return "", 0
+	})
+}
+
+// undo replaces escapes that begin with mark. decode says what an escape stands
+// for and how long it is, 0 if it is none.
+func undo(v view, mark byte, decode func(string) (string, int)) (view, bool) {
+	if strings.IndexByte(v.text, mark) < 0 {
+		return v, false
+	}
+	var b strings.Builder
+	at := make([]int, 0, len(v.text)+1)
+	changed := false
+	for i := 0; i < len(v.text); {
+		if v.text[i] == mark {
+			if text, n := decode(v.text[i:]); n > 0 {
+				b.WriteString(text)
+				for range len(text) {
+					at = append(at, v.pos(i))
+				}
+				i += n
+				changed = true
+				continue
+			}
+		}
+		b.WriteByte(v.text[i])
+		at = append(at, v.pos(i))
+		i++
+	}
+	return view{b.String(), append(at, v.pos(len(v.text)))}, changed
+}
+
+var (
+	base64Run = regexp.MustCompile(`[A-Za-z0-9+/_-]{24,}={0,2}`)
+	standard  = strings.NewReplacer("-", "+", "_", "/")
+)
+
+// findEncoded finds base64 whose decoded text holds a token; the whole run is
+// masked, since a cut in it would show half of the token.
+func (r *Redactor) findEncoded(s string) []span {
+	var spans []span
+	for _, at := range base64Run.FindAllStringIndex(s, -1) {
+		raw := standard.Replace(strings.TrimRight(s[at[0]:at[1]], "="))
+		if len(raw)%4 == 1 {
+			raw = raw[:len(raw)-1] // cut off; one character alone holds no byte
+		}
+		b, err := base64.RawStdEncoding.DecodeString(raw)
+		if err != nil {
+			continue
+		}
+		text := string(b)
+		lower := asciiLower(text)
+		for _, rule := range tokens {
+			if rule.hinted(lower) && len(rule.find(text)) > 0 {
+				spans = append(spans, span{at[0], at[1], rule.name})
+				break
+			}
+		}
+	}
+	return spans
+}
