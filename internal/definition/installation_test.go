@@ -1,0 +1,73 @@
+package definition
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func env(name string) (string, bool) {
+	v, ok := map[string]string{"SHOP_DATABASE_URL": "postgres://reader:s3cret@db/shop", "EMPTY": ""}[name]
+	return v, ok
+}
+
+// R: D (appendix), G4
+func TestInstallation(t *testing.T) {
+	t.Parallel()
+	got, faults := ParseInstallation("baton.yaml", []byte(`
+addr: 127.0.0.1:8080
+data_sources: {shop: {url: "${SHOP_DATABASE_URL}"}}
+hosts:
+  payments.internal: {address: "127.0.0.1:9911", allow_private: true, honours_idempotency_key: true, auth: {header: Authorization, secret: psp}}
+  api.example.com: {}
+mcp_servers: {files: {command: ["npx", "server"], trusted: false}, web: {url: "https://mcp.example.com"}}
+smtp: {address: "127.0.0.1:2525", from: "Baton <baton@example.org>"}
+tools_dir: ./tools
+`), env, "addr")
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	want := Installation{
+		DataSources: map[string]DataSource{"shop": {URL: "postgres://reader:s3cret@db/shop"}},
+		Hosts: map[string]Host{
+			"payments.internal": {Address: "127.0.0.1:9911", AllowPrivate: true, HonoursIdempotencyKey: true, Auth: HostAuth{"Authorization", "psp"}},
+			"api.example.com":   {},
+		},
+		MCPServers: map[string]MCPServer{"files": {Command: []string{"npx", "server"}}, "web": {URL: "https://mcp.example.com"}},
+		SMTP:       SMTP{"127.0.0.1:2525", "Baton <baton@example.org>"},
+		ToolsDir:   "./tools",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if k := got.Known(nil); !reflect.DeepEqual(k, Known{DataSources: []string{"shop"}, MCPServers: []string{"files", "web"}}) {
+		t.Errorf("known %+v", k)
+	}
+}
+
+func TestInstallationFaults(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"addr: x": "baton.yaml:1: addr: this key is not known",
+		"data_sources: {shop: {url: \"${SHOP_URL}\"}}":             "baton.yaml:1: data_sources.shop.url: the environment variable SHOP_URL is not set",
+		"data_sources: {shop: {url: \"${}\"}}":                     "${} is not a variable's name",
+		"data_sources: {shop: {url: \"${EMPTY}\"}}":                "data_sources.shop.url: want a Postgres URL",
+		"data_sources: {shop: {}}":                                 "data_sources.shop: the key url is missing",
+		"data_sources: {\"a b\": {url: \"postgres://x\"}}":         "want a name of letters",
+		"hosts: {x: {adress: \"a:1\"}}":                            "hosts.x.adress: this key is not known; did you mean address?",
+		"hosts: {x: {address: nowhere}}":                           `hosts.x.address: want host:port, got "nowhere"`,
+		"hosts: {x: {auth: {header: Authorization}}}":              "hosts.x.auth: the key secret is missing",
+		"mcp_servers: {x: {}}":                                     "mcp_servers.x: one of the keys command and url is due, not both",
+		"mcp_servers: {x: {url: u, command: [c]}}":                 "one of the keys command and url is due, not both",
+		"smtp: {address: \"127.0.0.1:25\"}":                        "smtp: the key from is missing",
+		"data_sources: {shop: {url: \"mysql://root:hunter2@db\"}}": "want a Postgres URL, such as postgres://reader@db.example.com/shop",
+	} {
+		_, faults := ParseInstallation("baton.yaml", []byte(source), env)
+		if !strings.Contains(faults.Error(), want) {
+			t.Errorf("%s:\ngot  %v\nwant %s", source, faults, want)
+		}
+		if strings.Contains(faults.Error(), "hunter2") {
+			t.Errorf("a password is repeated: %v", faults)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package definition
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"baton/internal/permission"
+)
+
+const full = `
+slug: refunds-desk
+name: Refunds desk
+team: support
+model: scripted/duplicate-charge
+playbook: ./duplicate-charge.star  # read beside this file
+instructions: |
+  You settle refund requests.
+  Never promise what you have not seen.
+tools: [query_db, http_request, read_file, ask_human]
+data_source: shop
+permission: {mode: ask, rules: [{tool: http_request, when: {method: GET, retries: 9007199254740993, path: [a, b], amount: {gt: 1.50, lte: 500}, to: {not: null}}, do: allow}, {tool: send_email, do: deny}]}
+budgets: {steps_per_turn: 30, calls_per_turn: 25, calls: 100, same_tool_in_a_row: 8, tokens: 120000, cost_usd: 1.00, working_time: 20m, timeout: 10s, deadline: 60s}
+hosts: [payments.internal, "api.example.com:8443"]
+secrets: [psp]
+mcp_servers: [files]
+escalation: {priority: high, on_expiry: "option:refund_part", expires_after: 24h, hold: 0s, quorum: 2, no_self_approval: true, reason_codes: [duplicate_charge, over_limit]}
+data: {default: token, fields: {/customer/email: token, /card: drop}}
+language: zh-Hans
+retention: {outputs: 30d, sessions: 365d}
+`
+
+func parse(source string) (Agent, Faults) {
+	return Parse(File{Name: "a.yaml", Source: []byte(source), Playbook: []byte("def reply(s): pass")}, Known{
+		Tools:       []string{"query_db", "http_request", "read_file", "send_email", "ask_human"},
+		DataSources: []string{"shop"}, MCPServers: []string{"files"},
+	})
+}
+
+// R: D (appendix)
+func TestEveryKeyIsRead(t *testing.T) {
+	t.Parallel()
+	got, faults := parse(full)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	want := Agent{
+		Slug: "refunds-desk", Name: "Refunds desk", Team: "support",
+		Model: "scripted/duplicate-charge", Playbook: "./duplicate-charge.star",
+		Instructions: "You settle refund requests.\nNever promise what you have not seen.\n",
+		Tools:        []string{"query_db", "http_request", "read_file", "ask_human"},
+		DataSource:   "shop", Hosts: []string{"payments.internal", "api.example.com:8443"},
+		Secrets: []string{"psp"}, MCPServers: []string{"files"},
+		Permission: permission.Policy{Mode: permission.AskFirst, Rules: []permission.Rule{
+			{Tool: "http_request", When: map[string]any{"method": "GET", "retries": json.Number("9007199254740993"), "path": []any{"a", "b"},
+				"amount": map[string]any{"gt": json.Number("1.50"), "lte": json.Number("500")}, "to": map[string]any{"not": nil}}, Do: permission.Allow},
+			{Tool: "send_email", Do: permission.Deny},
+		}},
+		Budgets: Budgets{StepsPerTurn: 30, CallsPerTurn: 25, Calls: 100, SameToolInARow: 8, Tokens: 120000, CostMicros: 1_000_000,
+			WorkingTime: Duration(20 * time.Minute), Timeout: Duration(10 * time.Second), Deadline: Duration(time.Minute)},
+		Escalation: Escalation{Priority: PriorityHigh, OnExpiry: "option:refund_part", ExpiresAfter: Duration(24 * time.Hour),
+			Quorum: 2, NoSelfApproval: true, ReasonCodes: []string{"duplicate_charge", "over_limit"}},
+		Data:      DataPolicy{Default: DataToken, Fields: map[string]DataRule{"/customer/email": DataToken, "/card": DataDrop}},
+		Language:  "zh-Hans",
+		Retention: Retention{Outputs: Duration(30 * Day), Sessions: Duration(365 * Day)},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if !got.Scripted() {
+		t.Error("the model is not seen as scripted")
+	}
+
+	// What a version keeps is read back as the same.
+	spec, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := readSpec(spec); err != nil || !reflect.DeepEqual(again, want) {
+		t.Errorf("read back %+v (%v)", again, err)
+	}
+}
+
+// R: P7, Q6, Q11
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	a, faults := parse("slug: x\nmodel: anthropic/some-model\n")
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if a.Name != "x" || a.Team != "main" || a.Permission.Mode != permission.AskFirst || a.Language != "en" || a.Scripted() {
+		t.Errorf("got %+v", a)
+	}
+	if want := (Budgets{StepsPerTurn: 40, CallsPerTurn: 50, Calls: 200, SameToolInARow: 20, WorkingTime: Duration(20 * time.Minute)}); a.Budgets != want {
+		t.Errorf("budgets %+v", a.Budgets)
+	}
+	if e := a.Escalation; e.OnExpiry != "fail" || e.ExpiresAfter.Std() != 72*time.Hour || e.Hold.Std() != 10*time.Second || e.Quorum != 1 || e.Priority != PriorityNormal {
+		t.Errorf("escalation %+v", e)
+	}
+}
+
+// R: D (appendix): refused with the line, what was expected, the nearest name.
+// case: harness A26
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	const head = "slug: x\nmodel: openai/m\n" // lines 1 and 2
+	for source, want := range map[string]string{
+		"":                                            "a.yaml: the file is empty",
+		"- a\n- b":                                    "a.yaml:1: want a mapping (key: value), got a list",
+		"slug: x":                                     "a.yaml:1: the key model is missing",
+		head + "a: [1":                                "a.yaml:3: not YAML: ",
+		head + "modle: y":                             "a.yaml:3: modle: this key is not known; did you mean model?",
+		head + "qqqqqq: y":                            "a.yaml:3: qqqqqq: this key is not known; there are budgets, data, ",
+		head + "slug: y":                              "a.yaml:3: slug: this key stands on line 1 already",
+		head + "---\nslug: y":                         "a.yaml:3: a second document begins here",
+		"slug: Refunds Desk\nmodel: m":                `a.yaml:1: slug: want small letters, digits and hyphens, such as refunds-desk, got "Refunds Desk"`,
+		"slug: x\nmodel: gpt":                         `a.yaml:2: model: want scripted/<playbook>, openai/<model> or anthropic/<model>, got "gpt"`,
+		"slug: x\nmodel: scripted/p":                  "a.yaml:2: model: a scripted model needs a playbook",
+		head + "name: 12":                             `a.yaml:3: name: want a text; put it in quotes, got "12"`,
+		head + "name:":                                "a.yaml:3: name: want a text, got nothing",
+		head + `name: "a\0b"`:                         "a.yaml:3: name: the text holds a NUL character",
+		head + "tools: query_db":                      `a.yaml:3: tools: want a list, got "query_db"`,
+		head + "tools: [query_bd]":                    "a.yaml:3: tools: there is no tool query_bd; did you mean query_db?",
+		head + "tools:\n- query_db\n- query_db":       "a.yaml:5: tools[1]: query_db is listed already",
+		head + "data_source: shp":                     "a.yaml:3: data_source: there is no data source shp; did you mean shop?",
+		head + "hosts: [\"http://x\"]":                `a.yaml:3: hosts[0]: want a host name, such as api.example.com, got "http://x"`,
+		head + "permission: {mode: aks}":              `a.yaml:3: permission.mode: want one of read_only, ask, auto, got "aks"; did you mean ask?`,
+		head + "permission: {rules: [{do: deny}]}":    "a.yaml:3: permission.rules[0]: the key tool is missing",
+		head + "permission: {rules: [{tool: \"*\"}]}": "a.yaml:3: permission.rules[0]: the key do is missing",
+		head + "permission:\n  rules:\n  - {tool: \"*\", do: allow, wen: {}}":            "a.yaml:5: permission.rules[0].wen: this key is not known; did you mean when?",
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {ltt: 3}}}]}":     "permission.rules[0].when.a.ltt: this key is not known; did you mean lt?",
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {lt: x}}}]}":      `when.a.lt: want a number, got "x"`,
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: &a {not: *a}}}]}": "the value is nested too deep",
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: &a [*a]}}]}":      "the value is nested too deep",
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {}}}]}":           "when.a: want at least one of lt, lte",
+		head + "budgets: {calls: 0}":                     `a.yaml:3: budgets.calls: want a whole number from 1 to 2147483647, got "0"`,
+		head + "budgets: {calls: 010}":                   `want a whole number`,
+		head + "budgets: {calls: many}":                  `budgets.calls: want a whole number from 1 to 2147483647, got "many"`,
+		head + "budgets: {cost_usd: -1}":                 `budgets.cost_usd: want a sum above 0 with at most 6 decimal places, got "-1"`,
+		head + "budgets: {cost_usd: 0.0000001}":          `budgets.cost_usd: want a sum`,
+		head + "budgets: {timeout: 0s}":                  `budgets.timeout: want a time from 1s to 1h, such as 30s, 20m, 72h or 30d, got "0s"`,
+		head + "budgets: {timeout: -5s}":                 `budgets.timeout: want a time from 1s`,
+		head + "budgets: {timeout: 60000}":               `budgets.timeout: want a time from 1s`,
+		head + "budgets: {timeout: 60s, deadline: 30s}":  `budgets.deadline: want at least the timeout, 1m, got 30s`,
+		head + "budgets: {working_time: 2h, step: 1}":    "budgets.step: this key is not known; did you mean steps_per_turn?",
+		head + "escalation: {hold: 31m}":                 "escalation.hold: want a time from 0s to 30m",
+		head + "escalation: {on_expiry: approve}":        "escalation.on_expiry: want fail, continue, reject or option:<id>",
+		head + "escalation: {quorum: 1.5}":               "escalation.quorum: want a whole number",
+		head + "escalation: {no_self_approval: \"yes\"}": `escalation.no_self_approval: want true or false, got "yes"`,
+		head + "data: {fields: {email: drop}}":           "data.fields.email: want a JSON pointer, such as /customer/email",
+		head + "language: English":                       "language: want a language, such as en or zh-Hans",
+		head + "retention: {outputs: 10x}":               "retention.outputs: want a time",
+		head + "a: &a [*a]":                              "a.yaml:3: ",
+		"slug: \xff":                                     "the file is not UTF-8",
+		"#" + strings.Repeat("x", maxFileBytes):          "more than 262144",
+	} {
+		_, faults := parse(source)
+		if !strings.Contains(faults.Error(), want) {
+			t.Errorf("%.80q:\ngot  %v\nwant %s", source, faults, want)
+		}
+	}
+}
+
+func TestAllFaultsAreFoundAtOnce(t *testing.T) {
+	t.Parallel()
+	_, faults := parse("slug: X!\nmodle: y\nbudgets:\n  calls: 0\n  tokens: none\nlanguage: English\n")
+	var lines []int
+	for _, f := range faults {
+		lines = append(lines, f.Line)
+	}
+	if want := []int{1, 1, 2, 4, 5, 6}; !reflect.DeepEqual(lines, want) {
+		t.Errorf("faults on lines %v, want %v:\n%v", lines, want, faults)
+	}
+	p := faults.Problem()
+	if p.Code != "definition_invalid" || p.Params["count"] != 6 || len(p.Members["errors"].([]Fault)) != 6 {
+		t.Errorf("problem %+v", p)
+	}
+}
+
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"30d": 30 * Day, "1d12h": 36 * time.Hour, "72h": 72 * time.Hour, "20m": 20 * time.Minute, "1h30m": 90 * time.Minute, "0s": 0, "500ms": 500 * time.Millisecond,
+	} {
+		d, err := ParseDuration(text)
+		if err != nil || d.Std() != want {
+			t.Errorf("%s: %s %v", text, d.Std(), err)
+		}
+		if again, err := ParseDuration(d.String()); err != nil || again != d {
+			t.Errorf("%s was written as %s", text, d)
+		}
+	}
+	for _, text := range []string{"", "5", "d", "-1d", "1dd", "1d-5h", "3 days", "1.5d"} {
+		if d, err := ParseDuration(text); err == nil {
+			t.Errorf("%q was read as %s", text, d)
+		}
+	}
+}
+
+// R: D (appendix): the playbook is read relative to the file.
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("agents/books/a.star", "def reply(s): pass")
+	f, err := ReadFile(write("agents/a.yaml", "slug: a\nmodel: scripted/a\nplaybook: books/a.star\n"))
+	if err != nil || string(f.Playbook) != "def reply(s): pass" || f.Name != "a.yaml" {
+		t.Errorf("got %q %v", f.Playbook, err)
+	}
+	if f, err := ReadFile(write("b.yaml", "slug: a\nmodel: openai/a\n")); err != nil || f.Playbook != nil {
+		t.Errorf("without a playbook: %q %v", f.Playbook, err)
+	}
+	for name, path := range map[string]string{
+		"missing file":     filepath.Join(dir, "none.yaml"),
+		"a folder":         dir,
+		"missing playbook": write("c.yaml", "slug: a\nmodel: scripted/a\nplaybook: none.star\n"),
+		"too large":        write("d.yaml", strings.Repeat("#", maxFileBytes+1)),
+	} {
+		if _, err := ReadFile(path); err == nil {
+			t.Errorf("%s was read", name)
+		}
+	}
+}
+
+// R: Y1
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{full, "a: &a [*a, *a]", "<<: {a: b}", "? [a]\n: b", "!!binary x", "slug: !!int 1", "budgets: {cost_usd: 1e9999999}", "\t", "a: |2\n x", "{[", "permission: {rules: [{when: {a: .nan}}]}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		a, faults := parse(source)
+		if len(faults) > 0 {
+			_ = faults.Error()
+			return
+		}
+		if a.Slug == "" || a.Model == "" {
+			t.Fatalf("%q was accepted as %+v", source, a)
+		}
+		if _, err := json.Marshal(a); err != nil {
+			t.Fatalf("%q: %v", source, err)
+		}
+	})
+}
