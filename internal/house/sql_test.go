@@ -42,7 +42,8 @@ func TestEachStatementPreparesOnTheSchema(t *testing.T) {
 	}
 }
 
-// statement is a constant with SQL in our code.
+// statement is a constant with SQL in our code. One that is only a part of
+// others is looked at within them.
 type statement struct{ at, name, sql string }
 
 func isStatement(name string) bool {
@@ -55,8 +56,9 @@ func statementsOf(t *testing.T, h house) []statement {
 	var statements []statement
 	for _, room := range h.rooms() {
 		values := constantsOf(h, room)
+		parts := values.parts()
 		for _, c := range values {
-			if !isStatement(c.name) {
+			if !isStatement(c.name) || parts[c.name] {
 				continue
 			}
 			sql, err := values.text(c.value)
@@ -99,6 +101,20 @@ func constantsOf(h house, room string) constants {
 	return list
 }
 
+// parts are the constants that others are made of.
+func (list constants) parts() map[string]bool {
+	parts := map[string]bool{}
+	for _, c := range list {
+		ast.Inspect(c.value, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				parts[id.Name] = true
+			}
+			return true
+		})
+	}
+	return parts
+}
+
 // text evaluates a constant string: literals and constants of the same room,
 // joined with +.
 func (list constants) text(e ast.Expr) (string, error) {
@@ -134,20 +150,26 @@ func TestQueriesAreConstants(t *testing.T) {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			sql, ok := sqlArgument(call)
-			if !ok {
-				return true
-			}
-			if id, ok := sql.(*ast.Ident); !ok || !isStatement(id.Name) {
-				t.Errorf("%s: the statement is no constant named sql...", h.at(call))
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if sql, ok := sqlArgument(n); ok && !namesStatement(sql) {
+					t.Errorf("%s: the statement is no constant named sql...", h.at(n))
+				}
+			case *ast.AssignStmt: // a variable that picks one of several constants
+				for i, left := range n.Lhs {
+					if namesStatement(left) && (len(n.Lhs) != len(n.Rhs) || !namesStatement(n.Rhs[i])) {
+						t.Errorf("%s: a variable named sql... holds no constant of that kind", h.at(n))
+					}
+				}
 			}
 			return true
 		})
 	}
+}
+
+func namesStatement(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && isStatement(id.Name)
 }
 
 // sqlArgument is the argument of a call of pgx that takes SQL.
