@@ -24,7 +24,7 @@ create table sessions (
     steps            int not null default 0,
     calls            int not null default 0,
     tokens           bigint not null default 0,
-    cost_usd         numeric(14, 6) not null default 0,
+    cost_micros      bigint not null default 0,  -- millionths of a US dollar
     working_ms       bigint not null default 0,
     status           text not null default 'queued'
                      check (status in ('queued', 'running', 'waiting', 'paused', 'completed', 'failed', 'cancelled')),

@@ -9,6 +9,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -17,9 +18,15 @@ import (
 
 	"baton/internal/auth"
 	"baton/internal/postgres/pgtest"
+	"baton/web/browsertest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	code := m.Run()
+	browsertest.Stop()
+	pgtest.Stop()
+	os.Exit(code)
+}
 
 // house is a server with a database of its own.
 type house struct {

@@ -41,7 +41,7 @@ func (s *Store) Claim(ctx context.Context, replica *Replica, session id.Session)
 
 const sqlSession = `
 select s.id, s.status, coalesce(s.outcome, ''), s.task, s.inputs, s.agent_id, s.agent_slug, s.agent_version,
-       s.team_id, t.slug, s.model, s.turn, s.steps, s.calls, s.tokens, s.cost_usd::text, s.working_ms,
+       s.team_id, t.slug, s.model, s.turn, s.steps, s.calls, s.tokens, s.cost_micros, s.working_ms,
        s.open_questions, s.cancel_requested, s.pause_requested, s.requested_by, coalesce(s.summary, ''),
        coalesce(s.evidence, '[]'), coalesce(s.unresolved, '[]'), s.failure,
        s.created_at, s.started_at, s.ended_at, s.last_seq
@@ -50,7 +50,7 @@ from sessions s join teams t on t.id = s.team_id
 
 func scanSession(row pgx.CollectableRow) (v Session, err error) {
 	err = row.Scan(&v.ID, &v.Status, &v.Outcome, &v.Task, &v.Inputs, &v.Agent.ID, &v.Agent.Slug, &v.Agent.Version,
-		&v.Team, &v.TeamSlug, &v.Model, &v.Turn, &v.Steps, &v.Calls, &v.Tokens, &v.CostUSD, &v.WorkingMS,
+		&v.Team, &v.TeamSlug, &v.Model, &v.Turn, &v.Steps, &v.Calls, &v.Tokens, &v.CostMicros, &v.WorkingMS,
 		&v.OpenQuestions, &v.CancelRequested, &v.PauseRequested, &v.RequestedBy, &v.Summary,
 		&v.Evidence, &v.Unresolved, &v.Failure,
 		&v.CreatedAt, &v.StartedAt, &v.EndedAt, &v.LastSeq)

@@ -23,7 +23,7 @@ const (
 with s as (
     update sessions
     set last_seq = last_seq + $5, write_no = write_no + 1,
-        turn = $6, steps = $7, calls = $8, tokens = $9, cost_usd = $10::text::numeric, working_ms = $11,
+        turn = $6, steps = $7, calls = $8, tokens = $9, cost_micros = $10, working_ms = $11,
         status = $17, replica_id = null, open_questions = open_questions + $18,
         pause_requested = pause_requested and $17 <> 'paused'
     where id = $1 and replica_id = $2 and epoch = $3 and write_no = $4 and inbox_seq = $19
@@ -92,7 +92,7 @@ const (
 with s as (
     update sessions
     set last_seq = last_seq + $5, write_no = write_no + 1,
-        turn = $6, steps = $7, calls = $8, tokens = $9, cost_usd = $10::text::numeric, working_ms = $11,
+        turn = $6, steps = $7, calls = $8, tokens = $9, cost_micros = $10, working_ms = $11,
         status = $31, replica_id = null, ended_at = now(), wake_at = null, open_questions = open_questions - $32,
         outcome = nullif($33, ''), summary = nullif($34, ''), evidence = $35, unresolved = $36, failure = $37
     where id = $1 and replica_id = $2 and epoch = $3 and write_no = $4

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"baton/internal/auth"
@@ -56,7 +57,7 @@ type Session struct {
 	Steps           int             `json:"steps"`
 	Calls           int             `json:"calls"`
 	Tokens          int64           `json:"tokens"`
-	CostUSD         string          `json:"cost_usd"` // a decimal: money is never a float
+	CostMicros      int64           `json:"-"` // millionths of a US dollar
 	WorkingMS       int64           `json:"working_ms"`
 	OpenQuestions   int             `json:"open_questions"`
 	CancelRequested bool            `json:"cancel_requested"`
@@ -78,6 +79,16 @@ type AgentRef struct {
 	ID      id.Agent `json:"-"`
 	Slug    string   `json:"slug"`
 	Version int      `json:"version"`
+}
+
+// MarshalJSON writes the session as the API has it: the cost as an exact
+// decimal number of dollars.
+func (s Session) MarshalJSON() ([]byte, error) {
+	type plain Session
+	return json.Marshal(struct {
+		plain
+		CostUSD json.Number `json:"cost_usd"`
+	}{plain(s), json.Number(fmt.Sprintf("%d.%06d", s.CostMicros/1e6, s.CostMicros%1e6))})
 }
 
 // object is what auth.Can is asked about.

@@ -337,7 +337,7 @@ func TestEndedCallsAreListedWithTheEventThatHoldsTheirResult(t *testing.T) {
 	_, err := h.store.WriteStep(t.Context(), lease, sessions.Step{
 		Events:   []sessions.NewEvent{note("before"), result},
 		Ended:    []sessions.EndedCall{{N: 1, Turn: 1, Step: 1, Event: 1, Tool: "query_db", Status: "succeeded", Effect: "read_only", Attempts: 2, Duration: time.Second, Bytes: 7, StartedAt: at}},
-		Counters: sessions.Counters{Turn: 1, Steps: 1, Calls: 1, Tokens: 12, CostUSD: "0.000123", WorkingMS: 1000},
+		Counters: sessions.Counters{Turn: 1, Steps: 1, Calls: 1, Tokens: 12, CostMicros: 123, WorkingMS: 1000},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -346,7 +346,7 @@ func TestEndedCallsAreListedWithTheEventThatHoldsTheirResult(t *testing.T) {
 	if err != nil || row.Tool != "query_db" || row.Attempts != 2 || string(data) != `{"what":"result of 1"}` {
 		t.Errorf("call is %+v, %s, %v", row, data, err)
 	}
-	if got := h.get(t, s.ID); got.Calls != 1 || got.Tokens != 12 || got.CostUSD != "0.000123" {
+	if got := h.get(t, s.ID); got.Calls != 1 || got.Tokens != 12 || got.CostMicros != 123 {
 		t.Errorf("counters are %+v", got)
 	}
 	if _, _, err := h.store.Call(t.Context(), auth.CLI("t"), id.Call{Session: s.ID, N: 2}); !problem.Is(err, "call_not_found") {

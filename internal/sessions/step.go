@@ -37,7 +37,7 @@ type Lease struct {
 type Counters struct {
 	Turn, Steps, Calls int
 	Tokens             int64
-	CostUSD            string // a decimal
+	CostMicros         int64 // millionths of a US dollar
 	WorkingMS          int64
 }
 
@@ -85,7 +85,7 @@ const (
 with s as (
     update sessions
     set last_seq = last_seq + $5, write_no = write_no + 1,
-        turn = $6, steps = $7, calls = $8, tokens = $9, cost_usd = $10::text::numeric, working_ms = $11
+        turn = $6, steps = $7, calls = $8, tokens = $9, cost_micros = $10, working_ms = $11
     where id = $1 and replica_id = $2 and epoch = $3 and write_no = $4
     returning last_seq - $5 as base, inbox_seq, cancel_requested, pause_requested
 )`
@@ -160,11 +160,8 @@ func (step Step) args(lease *Lease) ([]any, error) {
 		return nil, err
 	}
 	c := step.Counters
-	if c.CostUSD == "" {
-		c.CostUSD = "0"
-	}
 	return []any{lease.Session, lease.Replica, lease.Epoch, lease.writeNo, len(step.Events),
-		c.Turn, c.Steps, c.Calls, c.Tokens, c.CostUSD, c.WorkingMS,
+		c.Turn, c.Steps, c.Calls, c.Tokens, c.CostMicros, c.WorkingMS,
 		e.turns, e.steps, e.calls, e.types, e.data}, nil
 }
 
