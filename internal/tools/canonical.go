@@ -9,15 +9,23 @@ import (
 	"strings"
 )
 
+// Bounds of a call's arguments.
+const (
+	MaxArgs      = 256 << 10 // bytes
+	maxArgsDepth = 64
+)
+
 // canonical is JSON with its object keys sorted and its space removed. Numbers
 // and strings stay as written, to the byte, since folding numbers merges order
 // ids such as 9007199254740993 and 9007199254740992. A key that stands twice in
 // one object is an error: which of the two would run is anybody's guess.
+//
+// What comes out is what runs, so that nobody approves one text and runs another.
 func canonical(doc json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
 	var b bytes.Buffer
-	if err := canonicalValue(d, &b, ""); err != nil {
+	if err := canonicalValue(d, &b, "", 0); err != nil {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
@@ -43,7 +51,10 @@ type duplicateKey struct{ path string }
 
 func (e *duplicateKey) Error() string { return "key " + e.path + " stands twice" }
 
-func canonicalValue(d *json.Decoder, b *bytes.Buffer, path string) error {
+func canonicalValue(d *json.Decoder, b *bytes.Buffer, path string, depth int) error {
+	if depth > maxArgsDepth {
+		return fmt.Errorf("nested deeper than %d levels at %s", maxArgsDepth, path)
+	}
 	tok, err := d.Token()
 	if err != nil {
 		return err
@@ -51,9 +62,9 @@ func canonicalValue(d *json.Decoder, b *bytes.Buffer, path string) error {
 	switch t := tok.(type) {
 	case json.Delim:
 		if t == '[' {
-			return canonicalArray(d, b, path)
+			return canonicalArray(d, b, path, depth+1)
 		}
-		return canonicalObject(d, b, path)
+		return canonicalObject(d, b, path, depth+1)
 	case string:
 		s, err := marshal(t)
 		if err != nil {
@@ -70,13 +81,13 @@ func canonicalValue(d *json.Decoder, b *bytes.Buffer, path string) error {
 	return nil
 }
 
-func canonicalArray(d *json.Decoder, b *bytes.Buffer, path string) error {
+func canonicalArray(d *json.Decoder, b *bytes.Buffer, path string, depth int) error {
 	b.WriteByte('[')
 	for i := 0; d.More(); i++ {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		if err := canonicalValue(d, b, fmt.Sprintf("%s/%d", path, i)); err != nil {
+		if err := canonicalValue(d, b, fmt.Sprintf("%s/%d", path, i), depth); err != nil {
 			return err
 		}
 	}
@@ -85,7 +96,7 @@ func canonicalArray(d *json.Decoder, b *bytes.Buffer, path string) error {
 	return err
 }
 
-func canonicalObject(d *json.Decoder, b *bytes.Buffer, path string) error {
+func canonicalObject(d *json.Decoder, b *bytes.Buffer, path string, depth int) error {
 	members := map[string]json.RawMessage{}
 	for d.More() {
 		tok, err := d.Token()
@@ -98,7 +109,7 @@ func canonicalObject(d *json.Decoder, b *bytes.Buffer, path string) error {
 			return &duplicateKey{at}
 		}
 		var v bytes.Buffer
-		if err := canonicalValue(d, &v, at); err != nil {
+		if err := canonicalValue(d, &v, at, depth); err != nil {
 			return err
 		}
 		members[key] = v.Bytes()

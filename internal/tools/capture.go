@@ -12,27 +12,20 @@ const (
 )
 
 // Capture keeps the first and the last of what is written to it, with true
-// totals, in bounded memory. It is safe for concurrent use; Write never fails.
+// totals, in bounded memory: a tool that writes 1 GB costs the server this
+// buffer. It is safe for concurrent use; Write never blocks and never fails.
 type Capture struct {
 	mu     sync.Mutex
 	head   []byte
-	tail   []byte // ring once full
+	tail   []byte // a ring once it is full
 	next   int    // where the ring's oldest byte stands
 	total  int64
-	lines  int64
+	breaks int64
 	last   byte
 	closed bool
-	// filter sees the stream before it is cut (redaction comes before every cut).
-	filter func(p []byte, end bool) []byte
 }
 
-// NewCapture makes an empty capture. filter may be nil; it gets the stream piece
-// by piece and returns what may be kept, holding back what it must see more of.
-func NewCapture(filter func(p []byte, end bool) []byte) *Capture {
-	return &Capture{filter: filter}
-}
-
-// Write keeps p as far as there is room. After Close it only counts as written.
+// Write keeps p as far as there is room.
 func (c *Capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,13 +33,9 @@ func (c *Capture) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	c.total += int64(len(p))
-	c.lines += int64(bytes.Count(p, []byte{'\n'}))
+	c.breaks += int64(bytes.Count(p, []byte{'\n'}))
 	c.last = p[len(p)-1]
-	kept := p
-	if c.filter != nil {
-		kept = c.filter(p, false)
-	}
-	c.keep(kept)
+	c.keep(p)
 	return len(p), nil
 }
 
@@ -55,33 +44,23 @@ func (c *Capture) Write(p []byte) (int, error) {
 func (c *Capture) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return
-	}
 	c.closed = true
-	if c.filter != nil {
-		c.keep(c.filter(nil, true))
-	}
 }
 
 func (c *Capture) keep(p []byte) {
-	if room := CaptureHead - len(c.head); room > 0 {
-		n := min(room, len(p))
+	if n := min(CaptureHead-len(c.head), len(p)); n > 0 {
 		c.head = append(c.head, p[:n]...)
 		p = p[n:]
 	}
 	if len(p) > CaptureTail {
-		p = p[len(p)-CaptureTail:]
-		c.tail, c.next = append(c.tail[:0], p...), 0
+		c.tail, c.next = append(c.tail[:0], p[len(p)-CaptureTail:]...), 0
 		return
 	}
+	if n := min(CaptureTail-len(c.tail), len(p)); n > 0 {
+		c.tail = append(c.tail, p[:n]...)
+		p = p[n:]
+	}
 	for len(p) > 0 {
-		if len(c.tail) < CaptureTail {
-			n := min(CaptureTail-len(c.tail), len(p))
-			c.tail = append(c.tail, p[:n]...)
-			p = p[n:]
-			continue
-		}
 		n := copy(c.tail[c.next:], p)
 		c.next = (c.next + n) % CaptureTail
 		p = p[n:]
@@ -91,31 +70,75 @@ func (c *Capture) keep(p []byte) {
 // Captured is what a capture held when it was read.
 type Captured struct {
 	Head, Tail []byte // Tail is empty while nothing was lost
-	TotalBytes int64  // as written, before any filter
+	TotalBytes int64  // as written
 	TotalLines int64
-	// Lost is how many bytes between Head and Tail are gone.
-	Lost int64
+	Lost       int64 // bytes between Head and Tail that are gone
 }
 
 // Read is a copy of what is held.
 func (c *Capture) Read() Captured {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	got := Captured{TotalBytes: c.total, TotalLines: c.lines}
+	got := Captured{Head: bytes.Clone(c.head), TotalBytes: c.total, TotalLines: c.breaks}
 	if c.total > 0 && c.last != '\n' {
 		got.TotalLines++
 	}
-	got.Head = append([]byte{}, c.head...)
-	tail := append(append([]byte{}, c.tail[c.next:]...), c.tail[:c.next]...)
-	got.Head, got.Tail, got.Lost = joinCapture(got.Head, tail, c.total)
+	tail := append(bytes.Clone(c.tail[c.next:]), c.tail[:c.next]...)
+	got.Lost = c.total - int64(len(got.Head)) - int64(len(tail))
+	if got.Lost == 0 {
+		got.Head = append(got.Head, tail...)
+		return got
+	}
+	got.Tail = tail
 	return got
 }
 
-// joinCapture puts head and tail together where nothing is missing between.
-func joinCapture(head, tail []byte, total int64) ([]byte, []byte, int64) {
-	lost := total - int64(len(head)) - int64(len(tail))
-	if lost <= 0 {
-		return append(head, tail...), nil, 0
+// seam is how much is dropped on both sides of the gap: what was cut in half
+// there (a key, a quoted password) can't be recognised as secret any more.
+const seam = 8 << 10
+
+// trimSeam drops what stands next to the gap: margin bytes, and on to the end
+// of the line or at least of the word, and a key block that is not whole.
+func (c Captured) trimSeam(margin int) Captured {
+	if c.Lost == 0 {
+		return c
 	}
-	return head, tail, lost
+	margin = max(margin, seam)
+	head := c.Head[:max(0, len(c.Head)-margin)]
+	head = head[:lastBreak(head)]
+	if begin := bytes.LastIndex(head, []byte("-----BEGIN ")); begin >= 0 && !bytes.Contains(head[begin:], []byte("-----END ")) {
+		head = head[:begin]
+	}
+	tail := c.Tail[min(len(c.Tail), margin):]
+	tail = tail[firstBreak(tail):]
+	if end := bytes.Index(tail, []byte("-----END ")); end >= 0 && !bytes.Contains(tail[:end], []byte("-----BEGIN ")) {
+		tail = tail[end:]
+	}
+	c.Lost += int64(len(c.Head) - len(head) + len(c.Tail) - len(tail))
+	c.Head, c.Tail = head, tail
+	return c
+}
+
+// lastBreak is the end of the last whole line within a seam of the end, else of
+// the last whole word there, else the end: one word as long as that is no key.
+func lastBreak(b []byte) int {
+	window := b[max(0, len(b)-seam):]
+	n := bytes.LastIndexByte(window, '\n')
+	if n < 0 {
+		n = bytes.LastIndexByte(window, ' ')
+	}
+	if n < 0 {
+		return len(b)
+	}
+	return len(b) - len(window) + n + 1
+}
+
+// firstBreak is the beginning of the first whole line, likewise.
+func firstBreak(b []byte) int {
+	window := b[:min(len(b), seam)]
+	n := bytes.IndexByte(window, '\n')
+	if n < 0 {
+		n = bytes.IndexByte(window, ' ')
+	}
+	return n + 1
 }

@@ -20,8 +20,11 @@ type Facts struct {
 
 	Policy    permission.Policy
 	Approvals []Approval // unused ones of this session
-	Ceilings  []Ceiling
-	Circuit   *Circuit // failures of equal calls; nil is none
+	// Rejected are the digests of calls that a person said no to since the task
+	// or their last message, with the decision's id: they are denied unasked.
+	Rejected map[string]string
+	Ceilings []Ceiling
+	Circuit  *Circuit // failures of equal calls; nil is none
 
 	Rested   []Rested  // tools given a pause
 	Breakers []Breaker // services that are down now

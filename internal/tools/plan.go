@@ -1,7 +1,5 @@
 package tools
 
-import "encoding/json"
-
 // Verdict is what Prepare found about a call.
 type Verdict string
 
@@ -15,20 +13,19 @@ const (
 
 // Plan is what the harness decided about a call before anything runs. It is
 // stored with the model's reply, and enough to run the call, to ask about it,
-// or to settle it after a crash.
+// or to settle it after a crash. If redaction changed the call's arguments on
+// the way to the store, the caller puts the sealed ones back into Call.Args
+// before it prepares or executes it again.
 type Plan struct {
 	Call    Call    `json:"call"`
 	Verdict Verdict `json:"verdict"`
 	// Result is set exactly when Verdict is Ended.
 	Result *Result `json:"result,omitempty"`
 
-	// Args are the canonical arguments that run. Once a plan is stored redacted
-	// they may be gone or masked; then the caller puts the sealed ones back.
-	Args     json.RawMessage `json:"args,omitempty"`
-	Effect   Effect          `json:"effect,omitempty"`
-	Service  string          `json:"service,omitempty"`
-	Lane     string          `json:"lane,omitempty"`      // concurrency key; calls in one lane run one after the other
-	ToolHash string          `json:"tool_hash,omitempty"` // of the spec it was planned with
+	Effect   Effect `json:"effect,omitempty"`
+	Service  string `json:"service,omitempty"`
+	Lane     string `json:"lane,omitempty"`      // concurrency key; calls in one lane run one after the other
+	ToolHash string `json:"tool_hash,omitempty"` // of the spec it was planned with
 
 	// Exact and Loose are keyed fingerprints. Exact tells apart all that could
 	// mean another thing; Loose folds case, space and punctuation.

@@ -56,6 +56,10 @@ type Spec struct {
 	// Failures is the declared list of the ways in which it fails.
 	Failures []DeclaredFailure
 
+	// FailedIf finds an error that is dressed as success (status 200 with an
+	// error in the body). Nil, or a nil failure, means that all is well.
+	FailedIf func(Output) *Failure
+
 	// Verify finds out whether an effect happened, by its idempotency key.
 	Verify func(ctx context.Context, args json.RawMessage, key string) (Landed, error)
 	// Undo names the call that takes an effect back, if one does.
@@ -89,12 +93,11 @@ type RetryPolicy struct {
 
 // Format bounds what the model is shown. Zero values are the defaults.
 type Format struct {
-	Strategy  Strategy
-	MaxLines  int // 0 is 200
-	MaxLine   int // characters of one line; 0 is 2,000
-	MaxChars  int // 0 is 30,000
-	MaxRows   int // rows of a table shown in full; 0 is 200
-	KeepError bool
+	Strategy Strategy
+	MaxLines int // 0 is 200
+	MaxLine  int // characters of one line; 0 is 2,000
+	MaxChars int // 0 is 30,000
+	MaxRows  int // rows of a table shown in full; 0 is 200
 }
 
 // Strategy is how output over the limits is shortened.
@@ -102,10 +105,9 @@ type Strategy string
 
 // The strategies.
 const (
-	HeadTail Strategy = ""       // 70 % head, 30 % tail
-	Head     Strategy = "head"   // the beginning; the rest by offset
-	Filter   Strategy = "filter" // head, tail and the lines that tell of errors
-	Table    Strategy = "table"  // data is {columns, rows}; summarised over 1,000 rows
+	HeadTail  Strategy = ""      // 70 % head, 30 % tail, and the lines between that tell of errors
+	Head      Strategy = "head"  // the beginning; the rest by offset
+	TableRows Strategy = "table" // data is {columns, rows}; summarised over 1,000 rows
 )
 
 // DeclaredFailure is one way in which a tool fails.

@@ -1,0 +1,99 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"baton/internal/id"
+)
+
+// ErrTaken says that a session is not there to be claimed: another worker has
+// it, it waits, or it has ended. A job that comes for nothing ends quietly.
+var ErrTaken = errors.New("the session is not queued")
+
+const sqlClaim = `
+update sessions
+set status = 'running', replica_id = $2, epoch = epoch + 1, write_no = 0, wake_at = null,
+    started_at = coalesce(started_at, now())
+where id = $1 and status = 'queued'
+returning epoch, inbox_seq`
+
+// Claim gives a queued session to this replica. The errors are ErrTaken, and
+// ErrSilent if the replica's own beats don't arrive.
+func (s *Store) Claim(ctx context.Context, replica *Replica, session id.Session) (*Lease, error) {
+	generation, alive := replica.alive()
+	if !alive {
+		return nil, ErrSilent
+	}
+	lease := &Lease{Session: session, Replica: replica.ID, generation: generation}
+	err := s.db.QueryRow(ctx, sqlClaim, session, replica.ID).Scan(&lease.Epoch, &lease.Seen)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, ErrTaken
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim %s: %w", session, err)
+	}
+	return lease, nil
+}
+
+const sqlSession = `
+select s.id, s.status, coalesce(s.outcome, ''), s.task, s.inputs, s.agent_id, s.agent_slug, s.agent_version,
+       s.team_id, t.slug, s.model, s.turn, s.steps, s.calls, s.tokens, s.cost_micros, s.working_ms,
+       s.open_questions, s.cancel_requested, s.pause_requested, s.requested_by, coalesce(s.summary, ''),
+       coalesce(s.evidence, '[]'), coalesce(s.unresolved, '[]'), s.failure,
+       s.created_at, s.started_at, s.ended_at, s.last_seq
+from sessions s join teams t on t.id = s.team_id
+`
+
+func scanSession(row pgx.CollectableRow) (v Session, err error) {
+	err = row.Scan(&v.ID, &v.Status, &v.Outcome, &v.Task, &v.Inputs, &v.Agent.ID, &v.Agent.Slug, &v.Agent.Version,
+		&v.Team, &v.TeamSlug, &v.Model, &v.Turn, &v.Steps, &v.Calls, &v.Tokens, &v.CostMicros, &v.WorkingMS,
+		&v.OpenQuestions, &v.CancelRequested, &v.PauseRequested, &v.RequestedBy, &v.Summary,
+		&v.Evidence, &v.Unresolved, &v.Failure,
+		&v.CreatedAt, &v.StartedAt, &v.EndedAt, &v.LastSeq)
+	return v, err
+}
+
+const sqlSessionByID = sqlSession + `where s.id = $1`
+
+// Load reads a claimed session and its whole ledger: what a worker starts from.
+func (s *Store) Load(ctx context.Context, lease *Lease) (Session, []Event, error) {
+	rows, _ := s.db.Query(ctx, sqlSessionByID, lease.Session) // an error comes with the rows
+	v, err := pgx.CollectExactlyOneRow(rows, scanSession)
+	if err != nil {
+		return v, nil, fmt.Errorf("load %s: %w", lease.Session, err)
+	}
+	events, err := s.eventsAfter(ctx, lease.Session, 0, 0)
+	return v, events, err
+}
+
+// Inbox reads what came from outside since the worker last looked, and moves
+// Lease.Seen on to upTo. Events that the worker wrote itself may stand between.
+func (s *Store) Inbox(ctx context.Context, lease *Lease, upTo int64) ([]Event, error) {
+	events, err := s.eventsAfter(ctx, lease.Session, lease.Seen, upTo)
+	if err == nil {
+		lease.Seen = upTo
+	}
+	return events, err
+}
+
+const sqlEvents = `
+select session_id, seq, at, turn, step, coalesce(call, 0), type, data from session_events
+where session_id = $1 and seq > $2 and ($3 = 0 or seq <= $3) order by seq`
+
+func (s *Store) eventsAfter(ctx context.Context, session id.Session, after, upTo int64) ([]Event, error) {
+	rows, _ := s.db.Query(ctx, sqlEvents, session, after, upTo)
+	events, err := pgx.CollectRows(rows, scanEvent)
+	if err != nil {
+		return nil, fmt.Errorf("read events of %s: %w", session, err)
+	}
+	return events, nil
+}
+
+func scanEvent(row pgx.CollectableRow) (e Event, err error) {
+	err = row.Scan(&e.Session, &e.Seq, &e.At, &e.Turn, &e.Step, &e.Call, &e.Type, &e.Data)
+	return e, err
+}

@@ -1,0 +1,324 @@
+package tools
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+
+	"baton/internal/permission"
+)
+
+// Prepare decides what a call may do. It is pure: it reads only the call and the
+// facts, and runs nothing but the tool's own pure functions. The order matters:
+// nobody is asked about a call that is wrong or that would be refused anyway.
+//
+//	look up -> decode and validate -> ceilings -> circuit -> breaker -> permission -> holds
+//
+// The same function is run again at dispatch, hours later maybe, when policy,
+// tool and ceilings may be others.
+func Prepare(call Call, f Facts) (plan Plan) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("prepare tool call: panic", "tool", call.Tool, "call", call.N, "panic", p, "stack", string(debug.Stack()))
+			plan = refused(Plan{Call: call}, Fail(Internal, "The harness failed while it checked the call; the tool was not run.",
+				"Do not repeat the call; use another way or report the failure."))
+		}
+	}()
+	plan = Plan{Call: call, PolicyVersion: f.Policy.Version(), Mode: string(f.Policy.Mode)}
+	raw := call.Raw
+	if raw == "" {
+		raw = string(call.Args)
+	}
+	plan.Exact = exactFingerprint(f.Keys, call.Tool, string(canonicalOr(json.RawMessage(raw))))
+	plan.Loose = looseFingerprint(f.Keys, call.Tool, raw)
+	if f.Cancelled {
+		return refused(plan, Fail(Cancelled, "The session is being cancelled; nothing new starts."))
+	}
+
+	e, ok := f.Tools.tools[call.Tool]
+	if !ok {
+		return refused(plan, notFound(call.Tool, f))
+	}
+	plan.ToolHash = e.hash
+	args, wrong := decode(call, e)
+	if wrong != nil {
+		return refused(plan, wrong)
+	}
+	plan.Effect = e.spec.EffectFor(args)
+	plan.Service = e.spec.ServiceFor(args)
+	if e.spec.ConcurrencyKey != nil {
+		plan.Lane = e.spec.ConcurrencyKey(args)
+	}
+	plan.Digest = approvalDigest(f.Keys, call.Tool, e.hash, plan.PolicyVersion, args)
+
+	if !e.spec.Always {
+		if no := stopped(plan, e.spec, f); no != nil {
+			return refused(plan, no)
+		}
+	}
+	return permit(plan, e.spec, args, f)
+}
+
+// refused ends a plan with a failure.
+func refused(p Plan, f *Failure) Plan {
+	r := Refuse(f, Meta{})
+	p.Verdict, p.Result = Ended, &r
+	return p
+}
+
+// notFound teaches which tools there are.
+func notFound(name string, f Facts) *Failure {
+	names := f.offered()
+	fail := Fail(ToolNotFound, fmt.Sprintf("There is no tool %q.", clip(name, 64)), "Use one of the tools listed in context.tools.").
+		With("tools", names[:min(len(names), maxNames)])
+	if len(names) > maxNames {
+		fail.With("more_tools", len(names)-maxNames)
+	}
+	if near := nearest(name, names); near != "" {
+		fail.Message += fmt.Sprintf(" The nearest is %q.", near)
+		fail.Hint = []string{fmt.Sprintf("If %s is what you meant, call it; the example shows its arguments.", near), "Else use one of the tools listed in context.tools."}
+		fail.With("nearest", near)
+		if ex := f.Tools.tools[near].spec.Example; ex != nil {
+			fail.Example = map[string]any{"tool": near, "args": ex}
+		}
+	} else if len(names) > 0 {
+		if ex := f.Tools.tools[names[0]].spec.Example; ex != nil {
+			fail.Example = map[string]any{"tool": names[0], "args": ex}
+		}
+	}
+	return fail
+}
+
+// offered are the tools that this session may use now.
+func (f Facts) offered() []string {
+	var names []string
+	for _, n := range f.Tools.names {
+		spec := f.Tools.tools[n].spec
+		writes := spec.EffectOf == nil && spec.Effect.Writes()
+		if !spec.Always && !f.Policy.Offers(n, writes) {
+			continue
+		}
+		if f.restedTool(n, "") == nil {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// alternatives are those of a tool's that this session may use now.
+func (f Facts) alternatives(spec Spec) []string {
+	var out []string
+	offered := f.offered()
+	for _, alt := range spec.Alternatives {
+		for _, n := range offered {
+			if n == alt {
+				out = append(out, alt)
+			}
+		}
+	}
+	return out
+}
+
+// decode reads the arguments strictly. They are never repaired: the closing
+// bracket of a cut call may have been anything.
+func decode(call Call, e entry) (json.RawMessage, *Failure) {
+	wrong := func(message string, hint ...string) *Failure {
+		f := Fail(InvalidArguments, message, hint...)
+		if e.spec.Example != nil {
+			f.Example = e.spec.Example
+		}
+		return f
+	}
+	text := call.Raw
+	if call.Raw == "" {
+		text = string(call.Args)
+	}
+	if call.Cut {
+		return nil, wrong(fmt.Sprintf("The call was cut off by the output limit after %d characters of arguments; it was not run.", len([]rune(text))),
+			"Split the work into smaller calls.", "Write less text before and in the call.").With("characters", len([]rune(text)))
+	}
+	if len(text) > MaxArgs {
+		return nil, wrong(fmt.Sprintf("The arguments have %d bytes; the limit is %d.", len(text), MaxArgs), "Split the work into smaller calls.").
+			With("bytes", len(text)).With("limit", MaxArgs)
+	}
+	if strings.TrimSpace(text) == "" {
+		text = "{}" // how providers write a call without arguments
+	}
+	args, err := canonical(json.RawMessage(text))
+	if err == nil && !json.Valid([]byte(text)) {
+		err = errors.New("it is not valid JSON")
+	}
+	if twice, ok := errors.AsType[*duplicateKey](err); ok {
+		f := wrong("A field stands twice in the arguments.", "Write each field once.")
+		f.Errors = []FieldError{{twice.path, "one value", "two values"}}
+		return nil, f
+	}
+	if err != nil {
+		return nil, notJSON(text, err, wrong)
+	}
+	if args[0] != '{' {
+		f := wrong("The arguments are not an object.", "Write the arguments as one JSON object.")
+		f.Errors = []FieldError{{"", "an object", kindOf(args)}}
+		return nil, f
+	}
+	if errs := e.args.check(args); len(errs) > 0 {
+		f := wrong(fmt.Sprintf("The arguments of %s have %s.", e.spec.Name, plural(len(errs), "fault", "faults")),
+			"Correct every field listed in errors and call again.", "Use only fields of the schema; the example is right.")
+		f.Errors = errs
+		return nil, f
+	}
+	return args, nil
+}
+
+// notJSON says where the text stops being JSON.
+func notJSON(text string, err error, wrong func(string, ...string) *Failure) *Failure {
+	var v any
+	position := int64(len(text))
+	if se, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(text), &v)); ok {
+		position, err = se.Offset, se
+	}
+	from := max(0, int(position)-20)
+	near := strings.ToValidUTF8(text[from:min(len(text), int(position)+20)], "")
+	f := wrong(fmt.Sprintf("The arguments are not JSON: %v, at byte %d; the tool was not run.", err, position),
+		"Write the arguments as one JSON object, with quotes and line breaks in texts escaped.")
+	f.Errors = []FieldError{{"", "a JSON object", fmt.Sprintf("text of %d bytes that is not JSON", len(text))}}
+	return f.With("byte", position).With("near", near)
+}
+
+func kindOf(args json.RawMessage) string {
+	switch args[0] {
+	case '[':
+		return "a list"
+	case '"':
+		return "a text"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// stopped checks what keeps a right call from running: limits, its own history,
+// an outage.
+func stopped(p Plan, spec Spec, f Facts) *Failure {
+	for _, c := range f.Ceilings {
+		if c.Max > 0 && c.Used >= c.Max {
+			return Fail(BudgetExceeded, fmt.Sprintf("The limit %s is used up: %d of %d%s.", c.Name, c.Used, c.Max, strings.TrimRight(" "+c.Unit, " ")),
+				"Finish with what you have and say what is missing.", "Or ask a person to raise the limit.").
+				With("limit", c.Name).With("used", c.Used).With("max", c.Max)
+		}
+	}
+	if calls, open := f.Circuit.open(p.Exact, f.Step); open {
+		fail := Fail(CircuitOpen, fmt.Sprintf("This very call failed the same way %s; it was not run again.", times(len(calls))),
+			"Change the arguments, or first change what makes it fail.", "Take another way, or ask a person.", "Or leave it and report what could not be done.").
+			With("earlier_calls", calls)
+		fail.Alternatives = f.alternatives(spec)
+		return fail
+	}
+	if r := f.restedTool(spec.Name, p.Loose); r != nil {
+		fail := Fail(ToolRested, fmt.Sprintf("%s is rested until step %d: %s", spec.Name, r.UntilStep, r.Reason)).
+			With("until_step", r.UntilStep).With("step", f.Step)
+		fail.Alternatives = f.alternatives(spec)
+		return fail
+	}
+	for _, b := range f.Breakers {
+		if b.Service == p.Service && f.Now.Before(b.Until) {
+			fail := Fail(Unavailable, fmt.Sprintf("%s keeps failing, so calls to it are paused; this one was not run.", p.Service),
+				"Do something else first; try again some steps later.", "If nothing else can be done without it, report that it is down.").
+				With("service", p.Service).With("paused_for_seconds", int64(b.Until.Sub(f.Now).Seconds())+1)
+			if b.Reason != "" {
+				fail.Causes = []string{b.Reason}
+			}
+			fail.Retryable = RetryMaybe
+			fail.NotSent = true
+			fail.Alternatives = f.alternatives(spec)
+			return fail
+		}
+	}
+	return nil
+}
+
+func (f Facts) restedTool(name, loose string) *Rested {
+	for i := range f.Rested {
+		r := &f.Rested[i]
+		if r.Tool == name && f.Step < r.UntilStep && (r.Loose == "" || r.Loose == loose) {
+			return r
+		}
+	}
+	return nil
+}
+
+// permit asks the policy, and then the holds.
+func permit(p Plan, spec Spec, args json.RawMessage, f Facts) Plan {
+	d := permission.Decision{Do: permission.Allow, Reason: "a tool of the harness itself"}
+	if !spec.Always {
+		d = f.Policy.Decide(permission.Call{Tool: spec.Name, Args: args, Writes: p.Effect.Writes(), Irreversible: p.Effect == EffectIrreversible})
+	}
+	p.Policy = d.Reason
+	p.Verdict = Ready
+	switch d.Do {
+	case permission.Deny:
+		return refused(p, f.denied(spec, d))
+	case permission.Ask:
+		if decision, no := f.Rejected[p.Digest]; no {
+			fail := Fail(PermissionDenied, "A person has said no to exactly this call; it was not run, and they are not asked again.",
+				"Do it another way, or finish and say that it was not allowed.").With("decision", decision)
+			fail.Causes = []string{"A person rejected it."}
+			return refused(p, fail)
+		}
+		p.Approval = f.approval(p.Digest)
+		if p.Approval == "" {
+			p.Verdict = Awaiting
+			return p
+		}
+	}
+	if !spec.Always {
+		for _, h := range f.Holds {
+			if (h.Tool == "" || h.Tool == spec.Name) && (!h.EffectsOnly || p.Effect.Writes()) {
+				p.Verdict = Held
+			}
+		}
+	}
+	return p
+}
+
+// approval is the unused approval of exactly this call, if there is one.
+func (f Facts) approval(digest string) string {
+	for _, a := range f.Approvals {
+		if a.Digest == digest && (a.ExpiresAt.IsZero() || f.Now.Before(a.ExpiresAt)) {
+			return a.ID
+		}
+	}
+	return ""
+}
+
+func (f Facts) denied(spec Spec, d permission.Decision) *Failure {
+	fail := Fail(PermissionDenied, fmt.Sprintf("The policy does not allow this call of %s (%s).", spec.Name, d.Reason), "Do it another way that is allowed.").
+		With("policy", d.Reason).With("mode", string(f.Policy.Mode))
+	fail.Causes = []string{"The policy of this agent: " + d.Reason + "."}
+	if _, ok := f.Tools.tools["ask_human"]; ok {
+		fail.Hint = append(fail.Hint, "If the task can't be done without it, tell a person with ask_human; only who runs this agent can change its policy.")
+	}
+	fail.Alternatives = f.alternatives(spec)
+	return fail
+}
+
+func times(n int) string {
+	if n == 2 {
+		return "twice"
+	}
+	return plural(n, "time", "times")
+}
+
+// clip shortens a text for a message, on a character's border.
+func clip(s string, n int) string {
+	r := []rune(strings.ToValidUTF8(s, "\uFFFD"))
+	if len(r) <= n {
+		return string(r)
+	}
+	return string(r[:n]) + "..."
+}
