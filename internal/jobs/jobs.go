@@ -29,7 +29,7 @@ const (
 	QueueSessions = "sessions"
 	QueueDefault  = river.QueueDefault
 
-	sessionsAtOnce = 100
+	SessionsAtOnce = 100
 	othersAtOnce   = 10
 )
 
@@ -66,7 +66,7 @@ func (i *Inserter) InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, 
 func NewClient(pool *pgxpool.Pool, workers *river.Workers, log *slog.Logger) (*river.Client[pgx.Tx], error) {
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Queues: map[string]river.QueueConfig{
-			QueueSessions: {MaxWorkers: sessionsAtOnce},
+			QueueSessions: {MaxWorkers: SessionsAtOnce},
 			QueueDefault:  {MaxWorkers: othersAtOnce},
 		},
 		Workers:           workers,
