@@ -227,8 +227,8 @@ func describeBinary(c Captured) (description json.RawMessage, kind string) {
 		rest = rest[n:]
 	}
 	nuls := bytes.Count(sample, []byte{0})
-	if wrong*10 <= len(sample) && nuls*50 <= len(sample) {
-		return nil, ""
+	if wrong+nuls <= 3 || wrong*10 <= len(sample) && nuls*50 <= len(sample) {
+		return nil, "" // text with a flaw
 	}
 	kind = mimetype.Detect(sample).String()
 	if strings.HasPrefix(kind, "text/") {
