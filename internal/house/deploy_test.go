@@ -115,7 +115,7 @@ func TestTheServerTakesTheSettingsInCompose(t *testing.T) {
 		t.Skip("builds the server")
 	}
 	server := filepath.Join(t.TempDir(), "server")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", server, "./cmd/server")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", server, "./cmd/server")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the server: %v\n%s", err, out)

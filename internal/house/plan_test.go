@@ -78,7 +78,8 @@ var forTests = []string{"postgres/pgtest", "web/browsertest"}
 
 // testsMay is what the tests of a room use beside what lies below it.
 var testsMay = map[string][]string{
-	"demo": {"llm", "llm/scripted"}, // they play the sample playbooks
+	"demo":  {"llm", "llm/scripted"},        // they play the sample playbooks
+	"house": {"definition", "llm/scripted"}, // they read the examples in docs/
 }
 
 // never are the ways that must not exist, however long: from the first of a
@@ -144,7 +145,7 @@ var doors = []door{
 		"idempotency", "secrets", "telemetry", "page", "id", // page and id are arguments of queries
 		"postgres", "postgres/embedded", "postgres/migrate", "postgres/pgtest",
 	}, tests: []string{"..."}},
-	{path: "github.com/jackc/pgx/v5/pgconn", rooms: []string{"tools", "postgres", "demo"}, tests: []string{"..."}}, // the errors of Postgres, to classify them
+	{path: "github.com/jackc/pgx/v5/pgconn", rooms: []string{"tools", "tools/builtin", "postgres", "demo"}, tests: []string{"..."}}, // the errors of Postgres, to classify them
 	{path: "database/sql"}, // one way to the database; migrate has a bridge of pgx's own
 	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools", "tools/builtin", "tools/mcp", "tools/declared", "llm/anthropic", "llm/openai", "notify", "demo"}, tests: []string{"..."}},
 	{path: "log", rooms: []string{}}, // log/slog has a longer path
