@@ -10,8 +10,8 @@ var plan = map[string][]string{
 	"cmd/server": {"..."}, // it builds everything
 
 	// The door for HTTP and what it shows.
-	"web":                   {"templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "id", "problem"},
-	"web/api":               {"escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
+	"web":                   {"web/api", "jobs", "templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "id", "problem"},
+	"web/api":               {"jobs", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
 	"web/browsertest":       {}, // a browser for tests
 	"templates":             {"templates/ui", "i18n", "static"},
 	"templates/ui":          {"i18n", "static"},

@@ -74,7 +74,7 @@ func (s *Store) Ledger(ctx context.Context, session Session) ([]Event, error) {
 	if session.LastSeq > 1 {
 		return s.eventsAfter(ctx, session.ID, 0, 0)
 	}
-	data, err := json.Marshal(started{Task: session.Task, Inputs: session.Inputs, Agent: session.Agent, Model: session.Model})
+	data, err := json.Marshal(startedData{Task: session.Task, Inputs: session.Inputs, Agent: session.Agent, Model: session.Model})
 	if err != nil {
 		return nil, fmt.Errorf("read ledger of %s: %w", session.ID, err)
 	}

@@ -99,7 +99,7 @@ func (s *Store) Start(ctx context.Context, actor auth.Actor, inserter *jobs.Inse
 		if err != nil {
 			return err
 		}
-		rows, _ := tx.Query(ctx, sqlSessionByID, session) // an error comes with the rows
+		rows, _ := tx.Query(ctx, sqlGet, session, auth.System().Teams(auth.ReadSession)) // an error comes with the rows
 		if started, err = pgx.CollectExactlyOneRow(rows, scanSession); err != nil {
 			return fmt.Errorf("read session: %w", err)
 		}
