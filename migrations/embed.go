@@ -7,5 +7,7 @@ package migrations
 
 import "embed"
 
+// FS is the folder of migrations.
+//
 //go:embed *.sql
 var FS embed.FS

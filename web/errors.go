@@ -153,7 +153,7 @@ func (s *site) errorPage(c echo.Context, status int, p *problem.Error) error {
 		Status:    status,
 		Problem:   words,
 		Reference: about(c).id,
-		SignIn:    status == http.StatusUnauthorized || p.Code == "link_invalid",
+		SignIn:    !actorOf(c).SignedIn(),
 	}))
 }
 

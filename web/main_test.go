@@ -9,17 +9,25 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"baton/internal/auth"
 	"baton/internal/postgres/pgtest"
+	"baton/web/browsertest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	code := m.Run()
+	browsertest.Stop()
+	pgtest.Stop()
+	os.Exit(code)
+}
 
 // house is a server with a database of its own.
 type house struct {
@@ -180,3 +188,12 @@ func count(t *testing.T, db *pgxpool.Pool, sql string, args ...any) (n int) {
 func slogTo(l *lines) *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 var errBroken = errors.New("pq: column \"secret\" of relation \"people\" is broken")
+
+func mustZone(t *testing.T, name string) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		t.Skipf("no time zone data: %v", err)
+	}
+	return zone
+}

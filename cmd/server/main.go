@@ -25,8 +25,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 // run is the program without its process, and returns the exit code.
@@ -81,7 +82,7 @@ func newRoot() *cobra.Command {
 	for _, s := range settings {
 		flags.String(s.flag(), "", s.help+" ("+s.env+")")
 	}
-	root.AddCommand(serveCommand(), migrateCommand(), doctorCommand(), configCommand(), versionCommand(), userCommand(), keyCommand())
+	root.AddCommand(serveCommand(), migrateCommand(), doctorCommand(), configCommand(), versionCommand(), userCommand(), keyCommand(), agentCommand(), sessionCommand(), secretCommand(), benchCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }

@@ -98,27 +98,19 @@ func (c *Capture) Read() Captured {
 const seam = 8 << 10
 
 // trimSeam drops what stands next to the gap: margin bytes, and on to the end
-// of the line or at least of the word.
+// of the line or at least of the word, and a key block that is not whole.
 func (c Captured) trimSeam(margin int) Captured {
 	if c.Lost == 0 {
 		return c
 	}
 	margin = max(margin, seam)
 	head := c.Head[:max(0, len(c.Head)-margin)]
-	if n := lastBreak(head); n >= 0 {
-		head = head[:n+1]
-	} else {
-		head = nil
-	}
+	head = head[:lastBreak(head)]
 	if begin := bytes.LastIndex(head, []byte("-----BEGIN ")); begin >= 0 && !bytes.Contains(head[begin:], []byte("-----END ")) {
 		head = head[:begin]
 	}
 	tail := c.Tail[min(len(c.Tail), margin):]
-	if n := firstBreak(tail); n >= 0 {
-		tail = tail[n+1:]
-	} else {
-		tail = nil
-	}
+	tail = tail[firstBreak(tail):]
 	if end := bytes.Index(tail, []byte("-----END ")); end >= 0 && !bytes.Contains(tail[:end], []byte("-----BEGIN ")) {
 		tail = tail[end:]
 	}
@@ -127,23 +119,26 @@ func (c Captured) trimSeam(margin int) Captured {
 	return c
 }
 
-// lastBreak is the last line break within a seam of the end, else the last
-// space there, else -1.
+// lastBreak is the end of the last whole line within a seam of the end, else of
+// the last whole word there, else the end: one word as long as that is no key.
 func lastBreak(b []byte) int {
 	window := b[max(0, len(b)-seam):]
-	if n := bytes.LastIndexByte(window, '\n'); n >= 0 {
-		return len(b) - len(window) + n
+	n := bytes.LastIndexByte(window, '\n')
+	if n < 0 {
+		n = bytes.LastIndexByte(window, ' ')
 	}
-	if n := bytes.LastIndexByte(window, ' '); n >= 0 {
-		return len(b) - len(window) + n
+	if n < 0 {
+		return len(b)
 	}
-	return -1
+	return len(b) - len(window) + n + 1
 }
 
+// firstBreak is the beginning of the first whole line, likewise.
 func firstBreak(b []byte) int {
 	window := b[:min(len(b), seam)]
-	if n := bytes.IndexByte(window, '\n'); n >= 0 {
-		return n
+	n := bytes.IndexByte(window, '\n')
+	if n < 0 {
+		n = bytes.IndexByte(window, ' ')
 	}
-	return bytes.IndexByte(window, ' ')
+	return n + 1
 }

@@ -28,7 +28,12 @@ type Failure struct {
 	NotSent bool
 	// RetryAfter is how long the service asked to be left alone; 0 if it did not say.
 	RetryAfter time.Duration
+	// Unsure says that the other side may have acted though no answer came: a
+	// timeout, a connection cut after sending, a gateway that gave up. A call
+	// with effects that fails so has an unknown outcome.
+	Unsure bool
 
+	once  bool // worth one repeat, not more
 	cause error
 }
 

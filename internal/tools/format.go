@@ -96,11 +96,14 @@ func left(lines []string, gap bool, lost int64) string {
 	for _, l := range lines {
 		n += len(l) + 1
 	}
-	s := fmt.Sprintf("%s, %d bytes", plural(len(lines), "line", "lines"), n)
-	if gap {
-		s += fmt.Sprintf(" and %d bytes that were not kept", lost)
+	out := fmt.Sprintf("%s, %d bytes", plural(len(lines), "line", "lines"), n)
+	switch {
+	case gap && len(lines) == 0:
+		return fmt.Sprintf("%d bytes, which were not kept,", lost)
+	case gap:
+		return out + fmt.Sprintf(", and %d bytes that were not kept,", lost)
 	}
-	return s
+	return out
 }
 
 // shares is how many lines of head and tail fit the limits.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -182,10 +183,20 @@ func (p presenter) texts(list []string) []string {
 	return out
 }
 
+// maxItems bounds each list of items in a result.
+const maxItems = 500
+
 func (p presenter) items(list []Item) []Item {
 	var out []Item
-	for _, it := range list {
-		out = append(out, Item{clean.Line(p.text(it.Item)), p.json(it.Data), it.Type, p.text(it.Reason), it.Retryable})
+	for i, it := range list {
+		if i == maxItems {
+			return append(out, Item{Item: "...", Reason: fmt.Sprintf("and %d more", len(list)-maxItems), Type: it.Type, Retryable: it.Retryable})
+		}
+		item := Item{Item: clean.Line(p.text(it.Item)), Type: it.Type, Reason: cutLine(p.text(it.Reason), 1000), Retryable: it.Retryable}
+		if it.Data != nil {
+			item.Data = p.short(it.Data)
+		}
+		out = append(out, item)
 	}
 	return out
 }
@@ -195,6 +206,13 @@ func (p presenter) degraded(d *Degraded) *Degraded {
 		return nil
 	}
 	return &Degraded{p.text(d.Source), p.text(d.Reason), d.AgeS, p.text(d.Missing)}
+}
+
+// DescribeBinary is the description of bytes that are no text (type, size,
+// digest), nil if they are text.
+func DescribeBinary(b []byte) json.RawMessage {
+	desc, _ := describeBinary(Captured{Head: b, TotalBytes: int64(len(b))})
+	return desc
 }
 
 // describeBinary describes what is no text: type, size, and digest where it is whole.
@@ -209,8 +227,8 @@ func describeBinary(c Captured) (description json.RawMessage, kind string) {
 		rest = rest[n:]
 	}
 	nuls := bytes.Count(sample, []byte{0})
-	if wrong*10 <= len(sample) && nuls*50 <= len(sample) {
-		return nil, ""
+	if wrong+nuls <= 3 || wrong*10 <= len(sample) && nuls*50 <= len(sample) {
+		return nil, "" // text with a flaw
 	}
 	kind = mimetype.Detect(sample).String()
 	if strings.HasPrefix(kind, "text/") {

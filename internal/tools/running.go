@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -29,19 +31,54 @@ func IdempotencyKey(call id.Call) string {
 
 type runKey struct{}
 
-// run is the harness's side of a running attempt.
+// run is the harness's side of one attempt. Each attempt has its own, so that
+// what a tool that was left behind still says reaches nobody.
 type run struct {
 	Running
-	out *Capture
+	out  Capture
+	log  *slog.Logger
+	fail context.CancelFunc // ends the attempt
 
 	mu        sync.Mutex
 	closed    bool
+	planned   []string
+	inFlight  string
 	completed []Item
 	failed    []Item
 	skipped   []Item
-	planned   []string
-	inFlight  string
 	sent      sentState
+	crashed   *Failure
+}
+
+// next is the run of another attempt: what was done stays done, the rest is open.
+func (r *run) next() *run {
+	r.close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := &run{Running: r.Running, log: r.log, completed: r.completed}
+	n.Attempt++
+	return n
+}
+
+// close ends the attempt for its tool: what it says later is dropped.
+func (r *run) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	r.out.Close()
+}
+
+func (r *run) crash(f *Failure) {
+	r.mu.Lock()
+	r.crashed = f
+	r.mu.Unlock()
+	r.fail()
+}
+
+func (r *run) panicked() *Failure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.crashed
 }
 
 // sentState is what is known about an effect.
@@ -68,7 +105,7 @@ func RunningCall(ctx context.Context) Running {
 // survives a timeout and a panic. Outside a call it discards.
 func Writer(ctx context.Context) io.Writer {
 	if r := runFrom(ctx); r != nil {
-		return r.out
+		return &r.out
 	}
 	return io.Discard
 }
@@ -85,7 +122,9 @@ func setSent(ctx context.Context, s sentState) {
 	if r := runFrom(ctx); r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.sent = s
+		if !r.closed {
+			r.sent = s
+		}
 	}
 }
 
@@ -103,6 +142,20 @@ func Report(ctx context.Context, items []string) Batch {
 	defer r.mu.Unlock()
 	r.planned = append([]string{}, items...)
 	return Batch{r}
+}
+
+// Pending are the items still to be done: all of them at first, later those that
+// an earlier attempt did not complete.
+func (b Batch) Pending() []string {
+	b.r.mu.Lock()
+	defer b.r.mu.Unlock()
+	var open []string
+	for _, item := range b.r.planned {
+		if !slices.ContainsFunc(b.r.completed, func(it Item) bool { return it.Item == item }) {
+			open = append(open, item)
+		}
+	}
+	return open
 }
 
 // Begin says that work on an item starts. Until Done, Fail or Skip is called

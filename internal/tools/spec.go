@@ -56,6 +56,10 @@ type Spec struct {
 	// Failures is the declared list of the ways in which it fails.
 	Failures []DeclaredFailure
 
+	// FailedIf finds an error that is dressed as success (status 200 with an
+	// error in the body). Nil, or a nil failure, means that all is well.
+	FailedIf func(Output) *Failure
+
 	// Verify finds out whether an effect happened, by its idempotency key.
 	Verify func(ctx context.Context, args json.RawMessage, key string) (Landed, error)
 	// Undo names the call that takes an effect back, if one does.

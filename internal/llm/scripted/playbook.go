@@ -235,12 +235,12 @@ func at(pos syntax.Position, reason string) SourceError {
 	return SourceError{File: pos.Filename(), Line: int(pos.Line), Col: int(pos.Col), Reason: reason}
 }
 
-// clip shortens s to max bytes, on a character's border.
-func clip(s string, max int) string {
-	if len(s) <= max {
+// clip shortens s to n bytes, on a character's border.
+func clip(s string, n int) string {
+	if len(s) <= n {
 		return s
 	}
-	return strings.ToValidUTF8(s[:max], "") + "…"
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // Cache keeps compiled playbooks by name and content. The zero Cache is ready.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // R: X4 (numbers as written), C (appendix): no number changes on its way
@@ -75,12 +76,12 @@ func TestFieldsHideMethods(t *testing.T) {
 		`[k for k in o]`: `["items", "a"]`, `len(o)`: `2`, `dict(o)["a"]`: `2`, `bool(o)`: `True`, `type(o)`: `"object"`,
 		`o == o`: `True`, `"a" in o`: `True`, `dir(o)`: `["a", "items"]`,
 	} {
-		got, err := starlark.Eval(&starlark.Thread{}, "x", expr, starlark.StringDict{"o": v})
+		got, err := starlark.EvalOptions(&syntax.FileOptions{}, &starlark.Thread{}, "x", expr, starlark.StringDict{"o": v})
 		if err != nil || got.String() != want {
 			t.Errorf("%s: got %v (%v), want %s", expr, got, err, want)
 		}
 	}
-	if _, err := starlark.Eval(&starlark.Thread{}, "x", `o.b`, starlark.StringDict{"o": v}); err == nil {
+	if _, err := starlark.EvalOptions(&syntax.FileOptions{}, &starlark.Thread{}, "x", `o.b`, starlark.StringDict{"o": v}); err == nil {
 		t.Error("a field that isn't there was read")
 	}
 }
@@ -102,7 +103,7 @@ func TestJSONModule(t *testing.T) {
 		`json.encode({"b": (1, None)})`:        `"{\"b\":[1,null]}"`,
 		`json.decode(json.encode({"a": 1})).a`: `1`,
 	} {
-		got, err := starlark.Eval(&starlark.Thread{}, "x", expr, predeclared())
+		got, err := starlark.EvalOptions(&syntax.FileOptions{}, &starlark.Thread{}, "x", expr, predeclared())
 		if err != nil || got.String() != want {
 			t.Errorf("%s: got %v (%v), want %s", expr, got, err, want)
 		}
@@ -132,8 +133,8 @@ func TestMoney(t *testing.T) {
 		`cents(None)`:                             `error: cents: got a NoneType, want an amount`,
 		`cents(1, places=99)`:                     `error: cents: places is 99, want 0 to 18`,
 	} {
-		got := ""
-		v, err := starlark.Eval(&starlark.Thread{}, "x", expr, predeclared())
+		var got string
+		v, err := starlark.EvalOptions(&syntax.FileOptions{}, &starlark.Thread{}, "x", expr, predeclared())
 		if err != nil {
 			got = "error: " + err.Error()
 		} else {

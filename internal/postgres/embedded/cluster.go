@@ -22,9 +22,7 @@ import (
 // none here either, which is most of the time that making one takes.
 func initialise(ctx context.Context, bin, data string, user child, durable bool) (fresh bool, err error) {
 	mark := filepath.Join(filepath.Dir(data), "postgres.initialising")
-	_, unfinished := os.Stat(mark)
-	_, exists := os.Stat(filepath.Join(data, "PG_VERSION"))
-	if exists == nil && unfinished != nil {
+	if there(filepath.Join(data, "PG_VERSION")) && !there(mark) {
 		return false, nil
 	}
 	if err := os.WriteFile(mark, nil, 0o600); err != nil {
@@ -60,6 +58,11 @@ func empty(dir string) error {
 		}
 	}
 	return nil
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // sameVersion refuses a cluster that another major version made, before
@@ -155,7 +158,7 @@ func alive(pid int, data string) bool {
 		if _, rest, ok := strings.Cut(string(stat), ") "); ok {
 			state = rest[:1]
 		}
-	} else if out, err := exec.Command("ps", "-o", "state=,command=", "-p", strconv.Itoa(pid)).Output(); err == nil {
+	} else if out, err := exec.Command("ps", "-o", "state=,command=", "-p", strconv.Itoa(pid)).Output(); err == nil { //nolint:noctx // ends by itself, at once
 		state, cmdline, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
 	}
 	return strings.Contains(cmdline, data) && !strings.HasPrefix(state, "Z")

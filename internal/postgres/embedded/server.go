@@ -193,7 +193,7 @@ func (s *Server) run(bin, data string, user child) error {
 		args = append(args, "-c", setting)
 	}
 	s.log = &tail{log: s.cfg.Log}
-	s.cmd = exec.Command(filepath.Join(bin, "postgres"), args...)
+	s.cmd = exec.Command(filepath.Join(bin, "postgres"), args...) //nolint:noctx // it ends by Stop, which lets it shut down
 	s.cmd.Dir = "/"
 	s.cmd.Env = []string{"LC_ALL=C.UTF-8", "PATH=" + os.Getenv("PATH")}
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
