@@ -57,6 +57,11 @@ func words(name string) []string {
 	return out
 }
 
+// sameWord forgives a slip in a word of some length.
+func sameWord(a, b string) bool {
+	return a == b || min(len(a), len(b)) >= 4 && levenshtein.ComputeDistance(a, b) <= max(len(a), len(b))/5
+}
+
 // nearest is the name most likely meant, "" if none is near. Shared words count
 // first, letters second: read_fil is read_file and sendEmail is send_email, but
 // bash is nothing like ask.
@@ -72,7 +77,7 @@ func nearest(name string, names []string) string {
 		theirs := words(n)
 		both := 0
 		for _, w := range mine {
-			if slices.Contains(theirs, w) {
+			if slices.ContainsFunc(theirs, func(t string) bool { return sameWord(w, t) }) {
 				both++
 			}
 		}
@@ -92,6 +97,13 @@ func nearest(name string, names []string) string {
 	})
 	return best[0].name
 }
+
+// Nearest is the name most likely meant by one that does not exist, "" if none
+// is near. Tools use it to suggest what exists.
+func Nearest(name string, names []string) string { return nearest(name, names) }
+
+// SomeNames is a list of names for a message: at most ten, and a count of the rest.
+func SomeNames(names []string) string { return some(names) }
 
 // some is a list of names for a message: at most ten, and a count of the rest.
 func some(names []string) string {

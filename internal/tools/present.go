@@ -208,6 +208,13 @@ func (p presenter) degraded(d *Degraded) *Degraded {
 	return &Degraded{p.text(d.Source), p.text(d.Reason), d.AgeS, p.text(d.Missing)}
 }
 
+// DescribeBinary is the description of bytes that are no text (type, size,
+// digest), nil if they are text.
+func DescribeBinary(b []byte) json.RawMessage {
+	desc, _ := describeBinary(Captured{Head: b, TotalBytes: int64(len(b))})
+	return desc
+}
+
 // describeBinary describes what is no text: type, size, and digest where it is whole.
 func describeBinary(c Captured) (description json.RawMessage, kind string) {
 	sample := c.Head[:min(len(c.Head), 8000)]
@@ -220,8 +227,8 @@ func describeBinary(c Captured) (description json.RawMessage, kind string) {
 		rest = rest[n:]
 	}
 	nuls := bytes.Count(sample, []byte{0})
-	if wrong*10 <= len(sample) && nuls*50 <= len(sample) {
-		return nil, ""
+	if wrong+nuls <= 3 || wrong*10 <= len(sample) && nuls*50 <= len(sample) {
+		return nil, "" // text with a flaw
 	}
 	kind = mimetype.Detect(sample).String()
 	if strings.HasPrefix(kind, "text/") {
