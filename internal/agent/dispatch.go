@@ -136,11 +136,14 @@ func (s *sitting) startEffect(ctx context.Context, c *call) error {
 // doesn't hold is stored beside it, in the same transaction.
 func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) error {
 	step := sessions.Step{}
-	e := ended{Result: out.Result, Attempts: out.Attempts, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format), Stored: out.Kept != ""}
+	e := ended{Result: out.Result, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format), Stored: out.Kept != ""}
 	if len(out.Attempts) > 0 {
 		e.QueuedMS = max(0, millis(out.Attempts[0].StartedAt.Sub(c.plannedAt)))
 	}
-	s.addEnded(&step, c, e, out.OriginalBytes)
+	if len(out.Attempts) != 1 || !out.Result.OK() {
+		e.Attempts = out.Attempts
+	}
+	s.addEnded(&step, c, e, out.OriginalBytes, out.Attempts...)
 	var also []func(ctx context.Context, tx pgx.Tx) error
 	name := c.plan.Call.ID(s.row.ID)
 	if out.Kept != "" {

@@ -207,7 +207,7 @@ func (s *state) callEnded(n int, d ended) {
 		return
 	}
 	result := d.Result
-	c.result, c.tries, c.stored = &result, len(d.Attempts), d.Stored
+	c.result, c.tries, c.stored = &result, result.Meta().Attempts, d.Stored
 	s.ended[n] = c
 	s.circuit.Observe(tools.Observed{N: n, Step: c.step, Exact: c.plan.Exact, Effect: c.plan.Effect, Result: result})
 	if c.plan.Call.Tool == finishTool && !result.OK() {

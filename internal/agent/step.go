@@ -185,16 +185,16 @@ func (s *sitting) addNotice(step *sessions.Step, code, text string) {
 }
 
 // addEnded adds a call's result to a step, and takes it into the state.
-func (s *sitting) addEnded(step *sessions.Step, c *call, e ended, bytes int64) {
+func (s *sitting) addEnded(step *sessions.Step, c *call, e ended, bytes int64, attempts ...tools.Attempt) {
 	p := c.plan
 	row := sessions.EndedCall{
 		N: p.Call.N, Turn: c.turn, Step: c.step, Event: len(step.Events),
 		Tool: p.Call.Tool, Service: p.Service, Status: string(e.Result.CallStatus()), ErrorType: string(e.Result.ErrorType()),
-		Effect: string(p.Effect), Attempts: len(e.Attempts), Bytes: bytes,
+		Effect: string(p.Effect), Attempts: len(attempts), Bytes: bytes,
 		Queued: time.Duration(e.QueuedMS) * time.Millisecond, Duration: time.Duration(e.TotalMS) * time.Millisecond,
 	}
-	if len(e.Attempts) > 0 {
-		row.StartedAt = e.Attempts[0].StartedAt
+	if len(attempts) > 0 {
+		row.StartedAt = attempts[0].StartedAt
 	}
 	step.Events = append(step.Events, sessions.NewEvent{Type: sessions.CallEnded, Turn: c.turn, Step: c.step, Call: p.Call.N, Data: e})
 	step.Ended = append(step.Ended, row)

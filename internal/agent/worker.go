@@ -55,6 +55,8 @@ type Worker struct {
 	river.WorkerDefaults[sessions.RunArgs]
 	Deps
 
+	versions sync.Map // of agents: they never change
+
 	mu      sync.Mutex
 	working map[id.Session]context.CancelCauseFunc
 	drain   chan struct{}
@@ -101,7 +103,7 @@ var errCancelled = errors.New("a person cancelled the session")
 // either. An error is the database's, and the engine tries the job again.
 func (w *Worker) Work(ctx context.Context, job *river.Job[sessions.RunArgs]) error {
 	session := job.Args.Session
-	lease, err := w.Store.Claim(ctx, w.Replica, session)
+	lease, row, err := w.Store.Claim(ctx, w.Replica, session)
 	if errors.Is(err, sessions.ErrTaken) {
 		return nil
 	}
@@ -110,7 +112,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[sessions.RunArgs]) err
 	}
 	ctx, stop := w.register(ctx, session)
 	defer stop()
-	err = w.run(ctx, lease)
+	err = w.run(ctx, lease, row)
 	switch {
 	case errors.Is(err, sessions.ErrLost):
 		w.Log.Warn("session lost to another worker", "session", session, "replica", w.Replica.ID)
@@ -191,8 +193,8 @@ func (w *Worker) look(ctx context.Context) error {
 }
 
 // run is one worker's life with one session.
-func (w *Worker) run(ctx context.Context, lease *sessions.Lease) error {
-	row, events, err := w.Store.Load(ctx, lease)
+func (w *Worker) run(ctx context.Context, lease *sessions.Lease, row sessions.Session) error {
+	events, err := w.Store.Ledger(ctx, row)
 	if err != nil {
 		return err
 	}
@@ -202,7 +204,7 @@ func (w *Worker) run(ctx context.Context, lease *sessions.Lease) error {
 	}
 	s := &sitting{w: w, lease: lease, row: row, st: st, began: time.Now(), base: row.WorkingMS,
 		cancel: row.CancelRequested, pause: row.PauseRequested, redactor: w.Redactor(row.ID)}
-	if s.version, err = w.Definitions.Load(ctx, row.Agent.ID, row.Agent.Version); err != nil {
+	if s.version, err = w.version(ctx, row.Agent); err != nil {
 		return err
 	}
 	if s.registry, err = w.Tools(s.version); err != nil {
@@ -227,6 +229,17 @@ func (w *Worker) run(ctx context.Context, lease *sessions.Lease) error {
 			return err
 		}
 	}
+}
+
+func (w *Worker) version(ctx context.Context, agent sessions.AgentRef) (definition.Version, error) {
+	if known, ok := w.versions.Load(agent); ok {
+		return known.(definition.Version), nil
+	}
+	v, err := w.Definitions.Load(ctx, agent.ID, agent.Version)
+	if err == nil {
+		w.versions.Store(agent, v)
+	}
+	return v, err
 }
 
 // sitting is a worker with a session before it.

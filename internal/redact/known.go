@@ -30,6 +30,18 @@ func (r *Redactor) addKnown(known []Known) {
 	r.forms = slices.CompactFunc(r.forms, func(a, b form) bool { return a.text == b.text })
 }
 
+// Mask replaces known values, in all their encoded forms, and nothing else: for
+// who holds secrets of its own and passes text on to be redacted. The placeholder
+// is the same for all of them.
+func Mask(s string, known []Known) string {
+	r := &Redactor{}
+	r.addKnown(known)
+	for _, f := range r.forms {
+		s = strings.ReplaceAll(s, f.text, "[redacted:"+f.name+":000000]")
+	}
+	return s
+}
+
 // encodings are the forms in which v turns up: as it is, escaped for a URL, for
 // JSON, for HTML, in hex and in base64, there also inside a longer text, at each
 // of the three alignments.

@@ -391,3 +391,12 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// R: O3, K5
+func TestMaskTakesKnownValuesAlone(t *testing.T) {
+	t.Parallel()
+	got := redact.Mask(`{"a":"top secret","password":"stays here","b":"top+secret"}`, []redact.Known{{Name: "credential", Value: "top secret"}})
+	if got != `{"a":"[redacted:credential:000000]","password":"stays here","b":"[redacted:credential:000000]"}` {
+		t.Errorf("got %s", got)
+	}
+}

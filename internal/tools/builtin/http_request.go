@@ -1,0 +1,388 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strings"
+
+	"unicode/utf8"
+
+	"baton/internal/redact"
+	"baton/internal/safehttp"
+	"baton/internal/tools"
+)
+
+//go:embed http_request.md
+var httpRequestText string
+
+// maxAnswer is how much of an answer is read, in bytes.
+const maxAnswer = 4 << 20
+
+const httpRequestSchema = `{
+  "type": "object",
+  "properties": {
+    "method": {"type": "string", "enum": ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]},
+    "url": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "absolute, http or https"},
+    "query": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}},
+    "headers": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 4000}},
+    "json": {"description": "JSON body"},
+    "body": {"type": "string", "description": "text body; give its Content-Type in headers"}
+  },
+  "required": ["method", "url"],
+  "additionalProperties": false
+}`
+
+type httpArgs struct {
+	Method  string                     `json:"method"`
+	URL     string                     `json:"url"`
+	Query   map[string]json.RawMessage `json:"query"`
+	Headers map[string]string          `json:"headers"`
+	JSON    json.RawMessage            `json:"json"`
+	Body    *string                    `json:"body"`
+}
+
+// HTTPHost is one host that http_request may reach.
+type HTTPHost struct {
+	safehttp.Host
+	// HonoursKey says that the host does the work of an Idempotency-Key once, so
+	// that writes to it may be repeated with the same key.
+	HonoursKey bool
+	// Errors say how a failure looks that comes with a good status.
+	Errors []ErrorBody
+}
+
+// ErrorBody marks answers that are errors though their status says otherwise.
+type ErrorBody struct {
+	// Field is a JSON pointer into the body. The answer is an error if something
+	// stands there: not null, not false, not empty.
+	Field string
+	// Equals, if set, is the JSON value that Field must have instead.
+	Equals json.RawMessage
+	Type   tools.ErrorType // execution_error if empty
+}
+
+// HTTPRequest is the tool http_request on a list of hosts; see safehttp for what
+// keeps it there. Close the client's idle connections when the tool is not
+// needed any more.
+func HTTPRequest(hosts []HTTPHost) (tools.Tool, *safehttp.Client, error) {
+	h := &httpRequest{hosts: map[string]HTTPHost{}}
+	var list []safehttp.Host
+	for _, host := range hosts {
+		list = append(list, host.Host)
+		h.hosts[host.Name] = host
+		for _, value := range host.Header {
+			h.known = append(h.known, redact.Known{Name: "credential", Value: value})
+			if _, secret, two := strings.Cut(value, " "); two {
+				h.known = append(h.known, redact.Known{Name: "credential", Value: secret}) // Bearer x
+			}
+		}
+	}
+	var err error
+	if h.client, err = safehttp.New(safehttp.Options{Hosts: list}); err != nil {
+		return nil, nil, err
+	}
+	names := h.client.Names()
+	spec := tools.Spec{
+		Name: "http_request", Version: "1", Description: strings.TrimSpace(httpRequestText) + "\n- Hosts: " + strings.Join(names, ", ") + ".",
+		Words: map[string]tools.Words{
+			"en":      {Title: "Call a web service", Sentence: "{method} {url}"},
+			"zh-Hans": {Title: "调用网络服务", Sentence: "{method} {url}"},
+		},
+		Schema: json.RawMessage(httpRequestSchema), Example: example(names),
+		Effect: tools.EffectSide, EffectOf: h.effect, Service: h.service,
+		Failures: []tools.DeclaredFailure{
+			{Name: "host_not_listed", Type: tools.PermissionDenied, When: "the host is not on the list, or leads to a private address"},
+			{Name: "status_404", Type: tools.NotFound, When: "the service answers 404"},
+			{Name: "status_409", Type: tools.Conflict, When: "the service answers 409"},
+			{Name: "status_422", Type: tools.InvalidArguments, When: "the service answers 400 or 422"},
+			{Name: "status_429", Type: tools.RateLimited, When: "the service answers 429"},
+			{Name: "status_500", Type: tools.Unavailable, When: "the service answers 500 to 504"},
+			{Name: "timeout", Type: tools.Timeout, When: "the service does not answer a read in time"},
+			{Name: "cut", Type: tools.OutcomeUnknown, When: "the connection is cut after a write was sent"},
+			{Name: "error_in_body", Type: tools.ExecutionError, When: "status 200 with an error in the body"},
+		},
+	}
+	tool, err := tools.Func(spec, h.run)
+	return tool, h.client, err
+}
+
+func example(names []string) json.RawMessage {
+	host := "api.example"
+	if len(names) > 0 {
+		host = names[0]
+	}
+	b, _ := json.Marshal(map[string]any{"method": "GET", "url": "https://" + host + "/orders", "query": map[string]any{"customer": "4711"}}) // texts always marshal
+	return b
+}
+
+type httpRequest struct {
+	hosts  map[string]HTTPHost
+	client *safehttp.Client
+	known  []redact.Known // credentials, which no service may send back
+}
+
+// host is the host that a URL leads to, if it is on the list.
+func (h *httpRequest) host(raw string) (HTTPHost, *url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return HTTPHost{}, nil, &safehttp.Refused{Reason: "it can't be read as a URL"}
+	}
+	found, err := h.client.Check(u)
+	if err != nil {
+		return HTTPHost{}, u, err
+	}
+	return h.hosts[found.Name], u, nil
+}
+
+// effect goes by method, and by whether the host honours the key.
+func (h *httpRequest) effect(args json.RawMessage) tools.Effect {
+	var a httpArgs
+	if json.Unmarshal(args, &a) != nil {
+		return tools.EffectSide
+	}
+	switch a.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return tools.EffectRead
+	}
+	if host, _, err := h.host(a.URL); err == nil && host.HonoursKey {
+		return tools.EffectIdempotent
+	}
+	return tools.EffectSide
+}
+
+func (h *httpRequest) service(args json.RawMessage) string {
+	var a httpArgs
+	if json.Unmarshal(args, &a) != nil {
+		return ""
+	}
+	if host, _, err := h.host(a.URL); err == nil {
+		return host.Name
+	}
+	return ""
+}
+
+func (h *httpRequest) run(ctx context.Context, a httpArgs) (tools.Output, error) {
+	tools.NothingSent(ctx)
+	host, u, err := h.host(a.URL)
+	if err != nil {
+		return tools.Output{}, h.refused(a.URL, err)
+	}
+	req, err := request(ctx, a, u, host)
+	if err != nil {
+		return tools.Output{}, err
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		if _, no := errors.AsType[*safehttp.Refused](err); no {
+			return tools.Output{}, h.refused(a.URL, err)
+		}
+		return tools.Output{}, h.scrub(tools.Classify(err), host.Name)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, bodyErr := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	body = []byte(redact.Mask(string(body), h.known))
+	if f := tools.FromHTTP(host.Name, resp.StatusCode, resp.Header); f != nil {
+		return tools.Output{}, h.answered(f, resp, body)
+	}
+	if bodyErr != nil && (a.Method == http.MethodGet || ctx.Err() != nil) {
+		_, _ = tools.Writer(ctx).Write(body) // what came is kept beside the error
+		return tools.Output{}, h.scrub(tools.Classify(bodyErr), host.Name)
+	}
+	if f := host.errorIn(resp, body); f != nil {
+		return tools.Output{}, h.answered(f, resp, body)
+	}
+	return output(resp, body, bodyErr)
+}
+
+// own are the headers that are the harness's or the transport's to set.
+var own = []string{"Authorization", "Proxy-Authorization", "Cookie", "Host", "Idempotency-Key", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer"}
+
+// request builds the request; its faults are the arguments'.
+func request(ctx context.Context, a httpArgs, u *url.URL, host HTTPHost) (*http.Request, error) {
+	if len(a.Query) > 0 {
+		q := u.Query()
+		for name, raw := range a.Query {
+			var s string
+			if json.Unmarshal(raw, &s) != nil {
+				s = string(raw) // numbers as they are written
+			}
+			q.Set(name, s)
+		}
+		u.RawQuery = q.Encode()
+	}
+	var body io.Reader
+	kind := ""
+	switch {
+	case a.JSON != nil && a.Body != nil:
+		return nil, tools.Fail(tools.InvalidArguments, "json and body are both given.", "Give one of them.")
+	case a.JSON != nil:
+		body, kind = bytes.NewReader(a.JSON), "application/json"
+	case a.Body != nil:
+		body, kind = strings.NewReader(*a.Body), "text/plain; charset=utf-8"
+	}
+	req, err := http.NewRequestWithContext(trace(ctx), a.Method, u.String(), body)
+	if err != nil {
+		return nil, tools.Fail(tools.InvalidArguments, "The request can't be built: "+err.Error()+".", "Correct method and url.")
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	for name, value := range a.Headers {
+		if slices.Contains(own, http.CanonicalHeaderKey(name)) || host.Header[name] != "" {
+			return nil, tools.Fail(tools.InvalidArguments, fmt.Sprintf("The header %q is set by the harness.", name), "Leave it out; credentials and keys are added for you.")
+		}
+		if strings.ContainsAny(name+value, "\r\n\x00") || name == "" || strings.ContainsAny(name, " :") {
+			return nil, tools.Fail(tools.InvalidArguments, fmt.Sprintf("The header %q can't be sent: name or value holds characters that no header may have.", name), "Write it on one line.")
+		}
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("User-Agent", "baton")
+	if key := tools.RunningCall(ctx).Key; key != "" && a.Method != http.MethodGet && a.Method != http.MethodHead && a.Method != http.MethodOptions {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	return req, nil
+}
+
+// trace tells the harness when the request begins to leave.
+func trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { tools.Sending(ctx) }})
+}
+
+// refused says which hosts there are instead.
+func (h *httpRequest) refused(raw string, err error) error {
+	why := err.Error()
+	if r, ok := errors.AsType[*safehttp.Refused](err); ok {
+		why = r.Reason
+	}
+	f := tools.Fail(tools.PermissionDenied, fmt.Sprintf("The request was not sent: %s.", why), "Use a host of context.hosts.", "If another host is needed, ask a person: only the operator can add it.").
+		With("hosts", first(h.client.Names())).Because(err)
+	f.Causes = []string{"Only hosts on the agent's list can be reached, at public addresses unless an operator allows others."}
+	if u, bad := url.Parse(raw); bad == nil {
+		if near := tools.Nearest(u.Hostname(), h.client.Names()); near != "" {
+			f.With("nearest", near)
+		}
+	}
+	return f
+}
+
+// scrub takes what is ours out of a failure of the network.
+func (h *httpRequest) scrub(f *tools.Failure, host string) *tools.Failure {
+	f.Message = redact.Mask(f.Message, h.known)
+	return f.With("host", host)
+}
+
+// answered adds what the service said to a failure.
+func (h *httpRequest) answered(f *tools.Failure, resp *http.Response, body []byte) *tools.Failure {
+	f.With("headers", matter(resp.Header))
+	switch {
+	case len(body) == 0:
+	case json.Valid(body):
+		f.With("body", json.RawMessage(body))
+	case tools.DescribeBinary(body) == nil:
+		f.With("body", string(body))
+	}
+	return f
+}
+
+// matter are the headers that tell something.
+func matter(h http.Header) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{"Content-Type", "Content-Length", "Location", "Etag", "Last-Modified", "Retry-After", "Link", "X-Request-Id", "Ratelimit-Remaining", "X-Ratelimit-Remaining", "Allow", "Www-Authenticate"} {
+		if v := h.Get(name); v != "" {
+			out[strings.ToLower(name)] = v
+		}
+	}
+	return out
+}
+
+// output is what the model gets: JSON as JSON, text as text under its head.
+func output(resp *http.Response, body []byte, cut error) (tools.Output, error) {
+	var out tools.Output
+	switch {
+	case len(body) > maxAnswer:
+		body = body[:maxAnswer]
+		for len(body) > 0 && !utf8.RuneStart(body[len(body)-1]) {
+			body = body[:len(body)-1]
+		}
+		out.Notices = append(out.Notices, fmt.Sprintf("The answer is longer than %d bytes; the rest was not read.", maxAnswer))
+	case cut != nil:
+		out.Notices = append(out.Notices, "The service answered, so the request was done; the connection was cut before the whole answer came.")
+	}
+	head := map[string]any{"status": resp.StatusCode, "headers": matter(resp.Header)}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	desc := tools.DescribeBinary(body)
+	switch {
+	case len(body) == 0:
+		head["body"] = nil
+	case desc != nil:
+		head["body"] = desc
+	case json.Valid(body) && (strings.HasSuffix(kind, "json") || kind == ""):
+		head["body"] = json.RawMessage(body)
+	default:
+		var b strings.Builder
+		fmt.Fprintf(&b, "HTTP %d\n", resp.StatusCode)
+		for _, name := range slices.Sorted(maps.Keys(matter(resp.Header))) {
+			fmt.Fprintf(&b, "%s: %s\n", name, matter(resp.Header)[name])
+		}
+		out.Text, out.ContentType = b.String()+"\n"+string(body), kind
+		return out, nil
+	}
+	data, err := json.Marshal(head)
+	if err != nil {
+		return out, fmt.Errorf("marshal answer: %w", err)
+	}
+	out.Data, out.ContentType = data, "application/json"
+	return out, nil
+}
+
+// errorIn finds an error in a body with a good status.
+func (h HTTPHost) errorIn(resp *http.Response, body []byte) *tools.Failure {
+	if len(h.Errors) == 0 {
+		return nil
+	}
+	var doc any
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if d.Decode(&doc) != nil {
+		return nil
+	}
+	for _, e := range h.Errors {
+		v := pointer(doc, e.Field)
+		if e.Equals == nil && (v == nil || v == false || v == "" || v == json.Number("0")) {
+			continue
+		}
+		got, err := json.Marshal(v)
+		if err != nil || e.Equals != nil && string(got) != string(e.Equals) {
+			continue
+		}
+		t := e.Type
+		if t == "" {
+			t = tools.ExecutionError
+		}
+		return tools.Fail(t, fmt.Sprintf("%s answered %d, but the answer is an error: %s is %s.", h.Name, resp.StatusCode, e.Field, clipPath(string(got)))).With("status", resp.StatusCode)
+	}
+	return nil
+}
+
+// pointer is what stands at a JSON pointer, nil if nothing does.
+func pointer(doc any, p string) any {
+	for _, step := range strings.Split(strings.TrimPrefix(p, "/"), "/") {
+		o, ok := doc.(map[string]any)
+		if !ok {
+			return nil
+		}
+		doc = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+	}
+	return doc
+}
