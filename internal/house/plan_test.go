@@ -23,7 +23,7 @@ var plan = map[string][]string{
 
 	// The loop, and work in the background. They are reached by jobs; cmd/server
 	// alone imports them (and web, for the pages of insights).
-	"agent":     {"escalation", "sessions", "definition", "tools", "llm", "jobs", "live", "auth", "permission", "redact", "clean", "telemetry", "postgres", "i18n", "id", "problem"},
+	"agent":     {"escalation", "sessions", "definition", "tools", "llm", "jobs", "live", "auth", "permission", "redact", "clean", "secrets", "telemetry", "postgres", "i18n", "id", "problem"},
 	"notify":    {"escalation", "sessions", "definition", "jobs", "live", "auth", "mail", "secrets", "redact", "safehttp", "markdown", "telemetry", "postgres", "i18n", "page", "id", "problem"},
 	"insights":  {"escalation", "sessions", "definition", "jobs", "live", "auth", "telemetry", "postgres", "page", "id", "problem"},
 	"retention": {"escalation", "sessions", "jobs", "live", "auth", "telemetry", "postgres", "id", "problem"},
@@ -79,6 +79,7 @@ var forTests = []string{"postgres/pgtest", "web/browsertest"}
 
 // testsMay is what the tests of a room use beside what lies below it.
 var testsMay = map[string][]string{
+	"agent": {"llm/scripted"},               // its model
 	"demo":  {"llm", "llm/scripted"},        // they play the sample playbooks
 	"house": {"definition", "llm/scripted"}, // they read the examples in docs/
 }
