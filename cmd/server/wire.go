@@ -15,6 +15,7 @@ import (
 	"baton/internal/definition"
 	"baton/internal/jobs"
 	"baton/internal/postgres/migrate"
+	"baton/internal/secrets"
 	"baton/internal/sessions"
 	"baton/web"
 )
@@ -26,6 +27,8 @@ type house struct {
 	definitions *definition.Store
 	sessions    *sessions.Store
 	inserter    *jobs.Inserter
+	keyring     *secrets.Keyring
+	secrets     *secrets.Store
 	toolbox     *toolbox
 	models      *models
 	handler     http.Handler
@@ -43,7 +46,11 @@ func build(c config, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house
 	if err != nil {
 		return h, err
 	}
-	h.toolbox = newToolbox(installation, h.sessions)
+	if h.keyring, err = openKeyring(c); err != nil {
+		return h, err
+	}
+	h.secrets = secrets.NewStore(pool, h.keyring)
+	h.toolbox = newToolbox(installation, c.dataDir(), h.sessions, h.secrets)
 	h.definitions = definition.NewStore(pool, installation.Known(h.toolbox.names()), playbookFaults)
 	h.url = "http://" + addr
 	var public *url.URL
