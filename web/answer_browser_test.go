@@ -180,7 +180,7 @@ func TestANoteSurvivesTheTabAndGoesWithTheAnswer(t *testing.T) {
 	want(t, forms.form(t), map[string]string{"option": "hand_over", "message": "Mention the order."})
 }
 
-// R: section 8 — reading and answering work without JavaScript.
+// R: UI — reading and answering work without JavaScript.
 func TestAnsweringWorksWithoutScripts(t *testing.T) {
 	t.Parallel()
 	server, forms := showGallery(t)
