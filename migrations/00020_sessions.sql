@@ -62,8 +62,11 @@ create index sessions_list_idx on sessions (team_id, id desc);
 -- The ledger. What a model replied, what each call led to, what people did: in
 -- the order in which it happened, never updated. data is json, not jsonb: it
 -- keeps the bytes as they were written, and fingerprints are made from bytes.
+-- No foreign key here and below: each row is written by the statement that
+-- updates its session's row, which is the check; a key would lock that row once
+-- more for each insert, and log it.
 create table session_events (
-    session_id uuid not null references sessions,
+    session_id uuid not null,
     seq        bigint not null,
     at         timestamptz not null default clock_timestamp(),
     turn       int not null,
@@ -77,7 +80,7 @@ create table session_events (
 -- One narrow row for each ended call, for lists and insights. Its result is in
 -- the ledger.
 create table tool_calls (
-    session_id  uuid not null references sessions,
+    session_id  uuid not null,
     n           int not null,
     turn        int not null,
     step        int not null,
@@ -99,7 +102,7 @@ create table tool_calls (
 -- What a call's tool put out, redacted, where the ledger has only a part of
 -- it. In chunks of 64 KiB, cut at line ends where there are any.
 create table call_outputs (
-    session_id uuid not null references sessions,
+    session_id uuid not null,
     n          int not null,
     chunk      int not null,
     first_line bigint not null, -- number of the chunk's first line, from 0
@@ -110,7 +113,7 @@ create table call_outputs (
 -- Arguments that redaction changed, or that wait for an approval, sealed. The
 -- row goes when the call is settled.
 create table sealed_args (
-    session_id uuid not null references sessions,
+    session_id uuid not null,
     n          int not null,
     sealed     bytea not null,
     primary key (session_id, n)

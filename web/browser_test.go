@@ -57,7 +57,7 @@ func TestEveryPageHoldsInEveryLook(t *testing.T) {
 	}
 }
 
-// R: section 8 — no page needs JavaScript.
+// R: UI, I18N — no page needs JavaScript.
 func TestThePersonGetsInChoosesAThemeAndOutWithoutScripts(t *testing.T) {
 	t.Parallel()
 	h := open4test(t)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -187,3 +188,12 @@ func count(t *testing.T, db *pgxpool.Pool, sql string, args ...any) (n int) {
 func slogTo(l *lines) *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 var errBroken = errors.New("pq: column \"secret\" of relation \"people\" is broken")
+
+func mustZone(t *testing.T, name string) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		t.Skipf("no time zone data: %v", err)
+	}
+	return zone
+}

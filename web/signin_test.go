@@ -177,7 +177,7 @@ func FuzzLocalPath(f *testing.F) {
 	})
 }
 
-// R: section 8 — language and theme are kept, work signed out and without scripts.
+// R: UI, I18N — language and theme are kept, work signed out and without scripts.
 func TestThemeAndLanguageAreKeptWithTheAccountAndInTheBrowser(t *testing.T) {
 	t.Parallel()
 	h := open4test(t)

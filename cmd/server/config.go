@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"baton/internal/definition"
 	"baton/internal/problem"
 )
 
@@ -134,6 +135,19 @@ func nearestSetting(name string) string {
 		}
 	}
 	return best
+}
+
+// installation reads the parts of baton.yaml that agents name entries of.
+func (c config) installation() (definition.Installation, error) {
+	others := make([]string, len(settings))
+	for i, s := range settings {
+		others[i] = s.key
+	}
+	found, faults := definition.ParseInstallation(c.file, c.text, os.LookupEnv, others...)
+	if len(faults) > 0 {
+		return found, problem.Wrap(faults, problem.Invalid, "config_unreadable", problem.Params{"file": c.file, "said": faults[0].Error()})
+	}
+	return found, nil
 }
 
 // print writes what is in force and where each value came from, secrets masked.

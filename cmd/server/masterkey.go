@@ -10,7 +10,18 @@ import (
 	"strings"
 
 	"baton/internal/problem"
+	"baton/internal/secrets"
 )
+
+// openKeyring is what seals and derives with the installation's key. Problems
+// as for masterKey.
+func openKeyring(c config) (*secrets.Keyring, error) {
+	key, err := masterKey(c)
+	if err != nil {
+		return nil, err
+	}
+	return secrets.NewKeyring(key)
+}
 
 // masterKey is the key that all others are derived from: what is sealed at rest
 // and what approvals are bound with. It is the setting; or, with the own

@@ -51,7 +51,8 @@ func serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer d.close()
-	if _, err := masterKey(c); err != nil {
+	// Before the schema is touched: who lacks the key can't go on.
+	if _, err := openKeyring(c); err != nil {
 		return err
 	}
 	if _, err := migrate.Up(cmd.Context(), d.pool, log); err != nil {
@@ -63,10 +64,19 @@ func serve(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	house := build(c, d.pool, addr, log)
-	house.hintFirstAccount(cmd.Context(), cmd.ErrOrStderr())
-	fmt.Fprintf(cmd.OutOrStdout(), "Listening: %s\n", house.url)
-	return serveUntilDone(cmd.Context(), listener, house.handler, d.exited(), log)
+	h, err := build(c, d.pool, addr, log)
+	if err != nil {
+		return err
+	}
+	w, err := startWorkers(cmd.Context(), c, h, log)
+	if err != nil {
+		return err
+	}
+	defer h.toolbox.close()
+	defer w.end()
+	h.hintFirstAccount(cmd.Context(), cmd.ErrOrStderr())
+	fmt.Fprintf(cmd.OutOrStdout(), "Listening: %s\n", h.url)
+	return serveUntilDone(cmd.Context(), listener, h.handler, d.exited(), log)
 }
 
 // listen takes the port. The error is the problem addr_in_use or

@@ -12,33 +12,59 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"baton/internal/auth"
+	"baton/internal/definition"
+	"baton/internal/jobs"
 	"baton/internal/postgres/migrate"
+	"baton/internal/secrets"
+	"baton/internal/sessions"
 	"baton/web"
 )
 
 // house is everything that runs, built from the ground up by build.
 type house struct {
-	accounts *auth.Accounts
-	handler  http.Handler
-	url      string // where people reach the pages
+	pool        *pgxpool.Pool
+	accounts    *auth.Accounts
+	definitions *definition.Store
+	sessions    *sessions.Store
+	inserter    *jobs.Inserter
+	keyring     *secrets.Keyring
+	secrets     *secrets.Store
+	toolbox     *toolbox
+	models      *models
+	handler     http.Handler
+	url         string // where people reach the pages
 }
 
-func build(c config, pool *pgxpool.Pool, addr string, log *slog.Logger) house {
-	var h house
+// build makes the rooms, each from those below it. addr is where the pages are
+// served, empty in a command that serves none.
+func build(c config, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
+	h = house{pool: pool, accounts: auth.NewAccounts(pool), sessions: sessions.NewStore(pool), models: &models{}}
+	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
+		return h, err
+	}
+	installation, err := c.installation()
+	if err != nil {
+		return h, err
+	}
+	if h.keyring, err = openKeyring(c); err != nil {
+		return h, err
+	}
+	h.secrets = secrets.NewStore(pool, h.keyring)
+	h.toolbox = newToolbox(installation, c.dataDir(), h.sessions, h.secrets)
+	h.definitions = definition.NewStore(pool, installation.Known(h.toolbox.names()), playbookFaults)
 	h.url = "http://" + addr
 	var public *url.URL
 	if c.publicURL() != "" {
 		h.url = strings.TrimRight(c.publicURL(), "/")
 		public, _ = url.Parse(h.url) // checked when the setting was read
 	}
-	h.accounts = auth.NewAccounts(pool)
 	h.handler = web.New(web.Deps{
 		Accounts:  h.accounts,
 		PublicURL: public,
 		Log:       log,
 		Ready:     func(ctx context.Context) error { return ready(ctx, pool) },
 	})
-	return h
+	return h, nil
 }
 
 // ready says whether requests can be served: the database answers, with the

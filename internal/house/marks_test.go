@@ -56,7 +56,7 @@ type mark struct{ at, id, test string }
 
 var (
 	isMark   = regexp.MustCompile(`^// *(R|case)\b *:`)
-	idOfR    = `(?:[A-Z]\d{1,2}|section \d+|[A-Z] \(appendix\))`
+	idOfR    = `(?:I18N|UI|[A-Z]\d{1,2}|[A-Z] \(appendix\))`
 	idOfCase = `(?:fault F\d\d|abuse A\d\d|harness A\d{1,2})`
 	note     = `(?: \([^)]+\))?`
 	// A list of ids, each with a note if need be, and words after a dash or a
@@ -83,7 +83,8 @@ func idsIn(line string) (ids []string, ok bool) {
 	return ids, true
 }
 
-var isTest = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example)`)
+// A part of a test may be a function of its own, testX.
+var isTest = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example|test)[^a-z]`)
 
 // marksIn collects the marks of all tests; a mark stands in a test or in the
 // comment above it.
@@ -226,7 +227,7 @@ func TestMarksAreRead(t *testing.T) {
 		{"// R: E2", "E2"},
 		{"// R: E2, X4 — and why", "E2 X4"},
 		{"// R: X4 (numbers as written), C (appendix): no number changes", "X4 C (appendix)"},
-		{"// R: section 8 — the reader's language", "section 8"},
+		{"// R: UI, I18N — the reader's language", "UI I18N"},
 		{"// case: fault F07, abuse A13", "fault F07 abuse A13"},
 		{"// case: harness A7", "harness A7"},
 	} {

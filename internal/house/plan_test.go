@@ -76,6 +76,12 @@ var plan = map[string][]string{
 // forTests are the rooms that only tests may import, from anywhere.
 var forTests = []string{"postgres/pgtest", "web/browsertest"}
 
+// testsMay is what the tests of a room use beside what lies below it.
+var testsMay = map[string][]string{
+	"demo":  {"llm", "llm/scripted"},        // they play the sample playbooks
+	"house": {"definition", "llm/scripted"}, // they read the examples in docs/
+}
+
 // never are the ways that must not exist, however long: from the first of a
 // pair to the second.
 var never = []struct{ from, to, why string }{
@@ -139,8 +145,9 @@ var doors = []door{
 		"idempotency", "secrets", "telemetry", "page", "id", // page and id are arguments of queries
 		"postgres", "postgres/embedded", "postgres/migrate", "postgres/pgtest",
 	}, tests: []string{"..."}},
+	{path: "github.com/jackc/pgx/v5/pgconn", rooms: []string{"tools", "tools/builtin", "postgres", "demo"}, tests: []string{"..."}}, // the errors of Postgres, to classify them
 	{path: "database/sql"}, // one way to the database; migrate has a bridge of pgx's own
-	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools/builtin", "tools/mcp", "tools/declared", "llm/anthropic", "llm/openai", "notify"}, tests: []string{"..."}},
+	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools", "tools/builtin", "tools/mcp", "tools/declared", "llm/anthropic", "llm/openai", "notify", "demo"}, tests: []string{"..."}},
 	{path: "log", rooms: []string{}}, // log/slog has a longer path
 	{path: "log/slog", rooms: []string{"..."}, tests: []string{"..."}},
 	{path: "unsafe"},

@@ -77,19 +77,23 @@ func TestNoTestSleeps(t *testing.T) {
 		if !f.test {
 			continue
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
+		for _, decl := range f.ast.Decls {
+			sleeps, bubble := []ast.Node{}, false
+			ast.Inspect(decl, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					bubble = bubble || called(call, "synctest", "Test")
+					if called(call, "time", "Sleep") {
+						sleeps = append(sleeps, call)
+					}
+				}
 				return true
+			})
+			for _, call := range sleeps {
+				if !bubble {
+					t.Errorf("%s sleeps: wait for a signal, or use testing/synctest", h.at(call))
+				}
 			}
-			if called(call, "synctest", "Test") {
-				return false
-			}
-			if called(call, "time", "Sleep") {
-				t.Errorf("%s sleeps: wait for a signal, or use testing/synctest", h.at(call))
-			}
-			return true
-		})
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func TestAnUnknownKeyIsShownInsteadOfNothing(t *testing.T) {
 	}
 }
 
-// R: section 8 — server-made sentences are stored as key and parameters.
+// R: UI, I18N — server-made sentences are stored as key and parameters.
 func TestAStoredMessageIsSaidInEachReadersLanguage(t *testing.T) {
 	t.Parallel()
 	stored, err := json.Marshal(Say("inbox.waiting", "n", 2))

@@ -29,7 +29,7 @@ const (
 	QueueSessions = "sessions"
 	QueueDefault  = river.QueueDefault
 
-	sessionsAtOnce = 100
+	SessionsAtOnce = 100
 	othersAtOnce   = 10
 )
 
@@ -64,6 +64,11 @@ func (i *Inserter) InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, 
 // NewClient makes the client that works the jobs of the given workers. Start
 // it, and Stop it to let the jobs in flight end.
 func NewClient(pool *pgxpool.Pool, workers *river.Workers, log *slog.Logger) (*river.Client[pgx.Tx], error) {
+	return NewClientOf(pool, workers, log, SessionsAtOnce)
+}
+
+// NewClientOf is NewClient for another number of sessions at once.
+func NewClientOf(pool *pgxpool.Pool, workers *river.Workers, log *slog.Logger, sessionsAtOnce int) (*river.Client[pgx.Tx], error) {
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Queues: map[string]river.QueueConfig{
 			QueueSessions: {MaxWorkers: sessionsAtOnce},

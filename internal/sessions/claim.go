@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -15,59 +16,69 @@ import (
 var ErrTaken = errors.New("the session is not queued")
 
 const sqlClaim = `
-update sessions
-set status = 'running', replica_id = $2, epoch = epoch + 1, write_no = 0, wake_at = null,
-    started_at = coalesce(started_at, now())
-where id = $1 and status = 'queued'
-returning epoch, inbox_seq`
+with s as (
+    update sessions
+    set status = 'running', replica_id = $2, epoch = epoch + 1, write_no = 0, wake_at = null,
+        started_at = coalesce(started_at, now())
+    where id = $1 and status = 'queued'
+    returning *
+)
+select ` + sqlSessionColumns + `, s.epoch, s.inbox_seq from s join teams t on t.id = s.team_id`
 
-// Claim gives a queued session to this replica. The errors are ErrTaken, and
-// ErrSilent if the replica's own beats don't arrive.
-func (s *Store) Claim(ctx context.Context, replica *Replica, session id.Session) (*Lease, error) {
+// Claim gives a queued session to this replica and reads it. The errors are
+// ErrTaken, and ErrSilent if the replica's own beats don't arrive.
+func (s *Store) Claim(ctx context.Context, replica *Replica, session id.Session) (*Lease, Session, error) {
 	generation, alive := replica.alive()
 	if !alive {
-		return nil, ErrSilent
+		return nil, Session{}, ErrSilent
 	}
 	lease := &Lease{Session: session, Replica: replica.ID, generation: generation}
-	err := s.db.QueryRow(ctx, sqlClaim, session, replica.ID).Scan(&lease.Epoch, &lease.Seen)
+	var v Session
+	err := s.db.QueryRow(ctx, sqlClaim, session, replica.ID).Scan(append(v.fields(), &lease.Epoch, &lease.Seen)...)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, ErrTaken
+		return nil, v, ErrTaken
 	}
 	if err != nil {
-		return nil, fmt.Errorf("claim %s: %w", session, err)
+		return nil, v, fmt.Errorf("claim %s: %w", session, err)
 	}
-	return lease, nil
+	return lease, v, nil
 }
 
-const sqlSession = `
-select s.id, s.status, coalesce(s.outcome, ''), s.task, s.inputs, s.agent_id, s.agent_slug, s.agent_version,
+const sqlSessionColumns = `s.id, s.status, coalesce(s.outcome, ''), s.task, s.inputs, s.agent_id, s.agent_slug, s.agent_version,
        s.team_id, t.slug, s.model, s.turn, s.steps, s.calls, s.tokens, s.cost_micros, s.working_ms,
        s.open_questions, s.cancel_requested, s.pause_requested, s.requested_by, coalesce(s.summary, ''),
        coalesce(s.evidence, '[]'), coalesce(s.unresolved, '[]'), s.failure,
-       s.created_at, s.started_at, s.ended_at, s.last_seq
-from sessions s join teams t on t.id = s.team_id
+       s.created_at, s.started_at, s.ended_at, s.last_seq`
+
+const sqlSession = `
+select ` + sqlSessionColumns + ` from sessions s join teams t on t.id = s.team_id
 `
 
-func scanSession(row pgx.CollectableRow) (v Session, err error) {
-	err = row.Scan(&v.ID, &v.Status, &v.Outcome, &v.Task, &v.Inputs, &v.Agent.ID, &v.Agent.Slug, &v.Agent.Version,
+// fields are where the columns are read to.
+func (v *Session) fields() []any {
+	return []any{&v.ID, &v.Status, &v.Outcome, &v.Task, &v.Inputs, &v.Agent.ID, &v.Agent.Slug, &v.Agent.Version,
 		&v.Team, &v.TeamSlug, &v.Model, &v.Turn, &v.Steps, &v.Calls, &v.Tokens, &v.CostMicros, &v.WorkingMS,
 		&v.OpenQuestions, &v.CancelRequested, &v.PauseRequested, &v.RequestedBy, &v.Summary,
 		&v.Evidence, &v.Unresolved, &v.Failure,
-		&v.CreatedAt, &v.StartedAt, &v.EndedAt, &v.LastSeq)
+		&v.CreatedAt, &v.StartedAt, &v.EndedAt, &v.LastSeq}
+}
+
+func scanSession(row pgx.CollectableRow) (v Session, err error) {
+	err = row.Scan(v.fields()...)
 	return v, err
 }
 
-const sqlSessionByID = sqlSession + `where s.id = $1`
-
-// Load reads a claimed session and its whole ledger: what a worker starts from.
-func (s *Store) Load(ctx context.Context, lease *Lease) (Session, []Event, error) {
-	rows, _ := s.db.Query(ctx, sqlSessionByID, lease.Session) // an error comes with the rows
-	v, err := pgx.CollectExactlyOneRow(rows, scanSession)
-	if err != nil {
-		return v, nil, fmt.Errorf("load %s: %w", lease.Session, err)
+// Ledger reads the whole ledger of a claimed session: what a worker starts
+// from. A new session's is its row, so nothing is read for it.
+func (s *Store) Ledger(ctx context.Context, session Session) ([]Event, error) {
+	if session.LastSeq > 1 {
+		return s.eventsAfter(ctx, session.ID, 0, 0)
 	}
-	events, err := s.eventsAfter(ctx, lease.Session, 0, 0)
-	return v, events, err
+	data, err := json.Marshal(started{Task: session.Task, Inputs: session.Inputs, Agent: session.Agent, Model: session.Model})
+	if err != nil {
+		return nil, fmt.Errorf("read ledger of %s: %w", session.ID, err)
+	}
+	return []Event{{Session: session.ID, Seq: 1, Type: SessionStarted, At: session.CreatedAt, Turn: 1, Data: data}}, nil
 }
 
 // Inbox reads what came from outside since the worker last looked, and moves

@@ -80,7 +80,7 @@ func (h house) joinAt(t *testing.T, dir string) *sessions.Replica {
 
 func (h house) claim(t *testing.T, r *sessions.Replica, s id.Session) *sessions.Lease {
 	t.Helper()
-	lease, err := h.store.Claim(t.Context(), r, s)
+	lease, _, err := h.store.Claim(t.Context(), r, s)
 	if err != nil {
 		t.Fatalf("claim: %v", err)
 	}

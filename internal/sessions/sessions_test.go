@@ -69,7 +69,7 @@ func TestOfManyClaimsOneWins(t *testing.T) {
 	var tries sync.WaitGroup
 	for range 8 {
 		tries.Go(func() {
-			_, err := h.store.Claim(t.Context(), replica, s.ID)
+			_, _, err := h.store.Claim(t.Context(), replica, s.ID)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -252,7 +252,7 @@ func TestEndedIsFinal(t *testing.T) {
 			t.Errorf("%s: %v, want session_ended", name, err)
 		}
 	}
-	if _, err := h.store.Claim(t.Context(), h.join(t), s.ID); !errors.Is(err, sessions.ErrTaken) {
+	if _, _, err := h.store.Claim(t.Context(), h.join(t), s.ID); !errors.Is(err, sessions.ErrTaken) {
 		t.Errorf("claim: %v, want ErrTaken", err)
 	}
 }

@@ -161,7 +161,7 @@ func TestResultWithinTheGraceCounts(t *testing.T) {
 	})
 }
 
-// R: L6, E7, F31
+// R: L6, E7
 // case: fault F31
 // case: harness A12
 func TestPanicsStayInside(t *testing.T) {

@@ -1,7 +1,9 @@
 // What every page loads. Pages work without any of it: scripts add keys, the
 // reader's own time zone, and prompts that save a round trip.
+import { startAnswers } from "./answer.js";
 import { startKeys } from "./keys.js";
 import { startTimes } from "./times.js";
 
 startTimes(document);
+startAnswers(document);
 startKeys(document);

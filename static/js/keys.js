@@ -51,6 +51,7 @@ export function startKeys(root) {
     }
     const key = pressed(event);
     if (key === "") return;
+    if (key === "Enter" && (event.repeat || event.target.closest("a, button, summary"))) return;
 
     const chord = prefix + key;
     const find = (k) => [...root.querySelectorAll(`[data-key="${CSS.escape(k)}"]`)].find(visible);

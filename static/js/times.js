@@ -1,22 +1,37 @@
 // Times in the reader's zone. The server writes every time in full, in UTC;
 // here that text is replaced, by what data-show asks for:
-//   moment   today 14:30, or 30 Nov 14:30; the whole in the tooltip
+//   moment   14:30 today, 30 Nov 14:30 else; the whole in the tooltip
+//   day      Wed, or 12 Dec
 //   clock    14:30          precise  14:30:05
 //   away     1h 48m, counted on as time passes
 //   seconds  8, counted down to 0
+// What carries data-until is gone once that moment has passed; with
+// data-reload the page then shows what has become of it.
+// The clock is the server's: the page says what time it was there.
 
-const language = document.documentElement.lang || "en";
-const chinese = language.startsWith("zh");
+const html = document.documentElement;
+const chinese = html.lang.startsWith("zh");
 const units = chinese
   ? { day: " 天", hour: " 小时", minute: " 分", second: " 秒" }
   : { day: "d", hour: "h", minute: "m", second: "s" };
+
+const ahead = (Date.parse(html.dataset.now) || Date.now()) - Date.now();
+const serverNow = () => new Date(Date.now() + ahead);
 
 const format = (options) => new Intl.DateTimeFormat(chinese ? "zh-CN" : "en-GB", { hourCycle: "h23", ...options });
 const clock = format({ hour: "2-digit", minute: "2-digit" });
 const precise = format({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const thisYear = format({ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 const anyYear = format({ day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+const weekday = format({ weekday: "short" });
+const day = format({ day: "numeric", month: "short" });
 const whole = format({ dateStyle: "full", timeStyle: "long" });
+
+/** Whole minutes: what is an hour away doesn't need its seconds counted. */
+function away(milliseconds) {
+  const abs = Math.abs(milliseconds);
+  return span(abs < 60e3 ? abs : abs - (abs % 60e3));
+}
 
 function span(milliseconds) {
   const seconds = Math.floor(Math.abs(milliseconds) / 1000);
@@ -37,29 +52,42 @@ function moment(at, now) {
   return (at.getFullYear() === now.getFullYear() ? thisYear : anyYear).format(at);
 }
 
+const shows = {
+  moment,
+  day: (at, now) => (Math.abs(at - now) < 6 * 86400e3 ? weekday : day).format(at),
+  clock: (at) => clock.format(at),
+  precise: (at) => precise.format(at),
+  away: (at, now) => away(at - now),
+  seconds: (at, now) => String(Math.max(0, Math.ceil((at - now) / 1000))),
+};
+
 function show(element, now) {
   const at = new Date(element.dateTime);
-  if (Number.isNaN(at.getTime())) return;
-  const text = {
-    moment: () => moment(at, now),
-    clock: () => clock.format(at),
-    precise: () => precise.format(at),
-    away: () => span(at - now),
-    seconds: () => String(Math.max(0, Math.ceil((at - now) / 1000))),
-  }[element.dataset.show]?.();
+  const text = Number.isNaN(at.getTime()) ? undefined : shows[element.dataset.show]?.(at, now);
   if (text === undefined) return;
   if (element.textContent !== text) element.textContent = text;
   if (!element.title) element.title = whole.format(at);
 }
 
+function expire(root, now) {
+  for (const element of root.querySelectorAll("[data-until]:not([hidden])")) {
+    if (now < new Date(element.dataset.until)) continue;
+    element.hidden = true;
+    // Only what ran out before the reader's eyes: a reload that shows the same
+    // again must not lead to the next.
+    if ("reload" in element.dataset && "counted" in element.dataset) location.reload();
+  }
+}
+
 /** Shows all times below root, and keeps those that count up to date. */
 export function startTimes(root) {
-  const now = new Date();
+  const now = serverNow();
   for (const element of root.querySelectorAll("time[data-show]")) show(element, now);
+  expire(root, now);
+  for (const element of root.querySelectorAll("[data-until]:not([hidden])")) element.dataset.counted = "";
   setInterval(() => {
-    const now = new Date();
-    const counting = document.hidden ? "seconds" : "away";
-    for (const element of root.querySelectorAll(`time[data-show=seconds], time[data-show=${counting}]`)) show(element, now);
-    for (const form of root.querySelectorAll("[data-until]")) form.hidden = now > new Date(form.dataset.until);
+    const now = serverNow();
+    for (const element of root.querySelectorAll("time[data-show=seconds], time[data-show=away]")) show(element, now);
+    expire(root, now);
   }, 1000);
 }

@@ -36,6 +36,15 @@ func machineTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
+// coarse is d in whole minutes, from one minute on: what is an hour away
+// doesn't need its seconds counted.
+func coarse(d time.Duration) time.Duration {
+	if d.Abs() < time.Minute {
+		return d
+	}
+	return d.Truncate(time.Minute)
+}
+
 // Slots are the elements that stand in a sentence.
 type Slots map[string]templ.Component
 

@@ -183,6 +183,12 @@ func (tab *Tab) SetCookie(url, name, value string) {
 	tab.do(call(network.SetCookie, network.SetCookieParams{Name: name, Value: value, URL: url, HTTPOnly: new(true)}))
 }
 
+// SetZone puts the tab into a time zone.
+func (tab *Tab) SetZone(name string) {
+	tab.t.Helper()
+	tab.do(call(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name}))
+}
+
 // Go opens an address and waits until it has loaded.
 func (tab *Tab) Go(url string) {
 	tab.t.Helper()
@@ -257,10 +263,10 @@ func (tab *Tab) Path() string {
 }
 
 // Text is the visible text of the first element that the selector matches;
-// empty if there is none.
+// empty if there is none or it isn't shown.
 func (tab *Tab) Text(selector string) string {
 	tab.t.Helper()
-	return Eval[string](tab, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ""`, selector))
+	return Eval[string](tab, fmt.Sprintf(`((e) => e?.checkVisibility() ? e.innerText : "")(document.querySelector(%q))`, selector))
 }
 
 // Wait waits until the JavaScript expression is true.

@@ -1,0 +1,36 @@
+# What one does here. Everything is a plain go command; this file remembers them.
+
+# The linter is built from source by go run, once, and kept in Go's cache.
+GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.DEFAULT_GOAL := help
+.PHONY: help run test race browser lint generate docs ci
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Serve on http://127.0.0.1:8080, with a Postgres of its own
+	go run ./cmd/server
+
+test: ## Run all tests
+	go test ./...
+
+race: ## Run all tests with the race detector
+	go test -race ./...
+
+browser: ## Run all tests; fail if there is no browser for those that need one
+	BATON_REQUIRE_BROWSER=1 go test ./...
+
+lint: ## Run gofmt, go vet and the linters
+	@test -z "$$(gofmt -l cmd internal migrations static templates web)" || { gofmt -l cmd internal migrations static templates web; exit 1; }
+	go vet ./...
+	$(GOLANGCI_LINT) run ./...
+
+generate: ## Write the Go code of the templates (templ) anew
+	go tool templ generate
+
+docs: ## Write the documents that are made from the source
+	go test ./internal/house -run UpToDate -update
+
+ci: ## Check everything, as the build server does
+	.ci/run

@@ -1,0 +1,187 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"baton/internal/sessions"
+	"baton/internal/tools"
+)
+
+// atOnce is how many calls of one session run at the same time.
+const atOnce = 4
+
+// runnable are the open calls that wait for nobody, in their order.
+func (s *sitting) runnable() []*call {
+	var calls []*call
+	for _, c := range s.st.openCalls() {
+		if c.plan.Verdict == tools.Ready {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// dispatch runs the next of the open calls: several that may be repeated side
+// by side, or one with an effect alone. The order of the calls is kept, since a
+// model that writes and then reads in one reply means the reading to come
+// after.
+func (s *sitting) dispatch(ctx context.Context) error {
+	runnable := s.runnable()
+	first := runnable[0]
+	switch {
+	case own(first.plan.Call.Tool):
+		return s.runOwn(ctx, first)
+	case first.plan.Effect.Repeatable():
+		var side []*call
+		for _, c := range runnable {
+			if !c.plan.Effect.Repeatable() || own(c.plan.Call.Tool) {
+				break
+			}
+			side = append(side, c)
+		}
+		return s.runSideBySide(ctx, side)
+	}
+	return s.runEffect(ctx, first)
+}
+
+// runSideBySide runs calls that may be repeated, and writes each result when
+// its call ends. One that a former worker had started is simply run again, with
+// the same key.
+func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
+	type finished struct {
+		c   *call
+		out tools.Outcome
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan finished, len(calls))
+	slots := make(chan struct{}, atOnce)
+	lanes := map[string]*sync.Mutex{}
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, c := range calls {
+		lane := lanes[c.plan.Lane]
+		if lane == nil {
+			lane = &sync.Mutex{}
+			lanes[c.plan.Lane] = lane
+		}
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if c.plan.Lane != "" {
+				lane.Lock()
+				defer lane.Unlock()
+			}
+			results <- finished{c, s.runner.Execute(ctx, c.plan)}
+		})
+	}
+	for range calls {
+		f := <-results
+		if ctx.Err() != nil && !s.cancelled(ctx) {
+			// The process is ending. A call that may be repeated needs no result
+			// that tells of that: it is run again.
+			return ctx.Err()
+		}
+		if err := s.writeResult(ctx, f.c, f.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runEffect runs one call that must not happen twice. That it is started is on
+// record first; one that is on record from a former life is not run.
+func (s *sitting) runEffect(ctx context.Context, c *call) error {
+	if c.started && !c.fresh {
+		return s.settleDoubt(ctx, c)
+	}
+	if !c.started {
+		if err := s.startEffect(ctx, c); err != nil || !c.open() || c.plan.Verdict != tools.Ready {
+			return err
+		}
+	}
+	if s.cancel {
+		return nil // what was requested meanwhile comes first; nothing has happened yet
+	}
+	if !s.w.Replica.MayAct(s.lease) {
+		return sessions.ErrLost
+	}
+	c.fresh = false
+	return s.writeResult(ctx, c, s.runner.Execute(ctx, c.plan))
+}
+
+// startEffect looks at the call once more (what was true when it was planned
+// may not be any longer) and puts on record that it starts.
+func (s *sitting) startEffect(ctx context.Context, c *call) error {
+	again := tools.Prepare(c.plan.Call, s.facts())
+	if again.Verdict != tools.Ready {
+		c.plan = again
+		if again.Verdict == tools.Ended {
+			step := sessions.Step{}
+			s.addEnded(&step, c, ended{Result: *again.Result}, 0)
+			return s.write(ctx, step)
+		}
+		return nil
+	}
+	c.started, c.fresh = true, true
+	return s.write(ctx, sessions.Step{Events: []sessions.NewEvent{{
+		Type: sessions.CallStarted, Turn: c.turn, Step: c.step, Call: c.plan.Call.N}}})
+}
+
+// writeResult writes the one result of a call. What of its output the ledger
+// doesn't hold is stored beside it, in the same transaction.
+func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) error {
+	step := sessions.Step{}
+	e := ended{Result: out.Result, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format), Stored: out.Kept != ""}
+	if len(out.Attempts) > 0 {
+		e.QueuedMS = max(0, millis(out.Attempts[0].StartedAt.Sub(c.plannedAt)))
+	}
+	if len(out.Attempts) != 1 || !out.Result.OK() {
+		e.Attempts = out.Attempts
+	}
+	s.addEnded(&step, c, e, out.OriginalBytes, out.Attempts...)
+	var also []func(ctx context.Context, tx pgx.Tx) error
+	name := c.plan.Call.ID(s.row.ID)
+	if out.Kept != "" {
+		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.StoreOutputTx(ctx, tx, name, out.Kept) })
+	}
+	if c.sealed {
+		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.DropSealedTx(ctx, tx, name) })
+	}
+	return s.write(ctx, step, also...)
+}
+
+// settleDoubt ends a call with an effect that a former worker started and whose
+// result is not on record. It is not run again. Where the tool can find out
+// whether it happened, it is asked.
+func (s *sitting) settleDoubt(ctx context.Context, c *call) error {
+	out := s.runner.Resume(ctx, c.plan)
+	if err := s.writeResult(ctx, c, out); err != nil {
+		return err
+	}
+	if out.InDoubt {
+		return s.fail(ctx, failure{Code: "outcome_unknown", Params: map[string]any{"tool": c.plan.Call.Tool, "call": c.alias()}})
+	}
+	return nil
+}
+
+// cancelled says whether the work was cut by a person.
+func (s *sitting) cancelled(ctx context.Context) bool { return context.Cause(ctx) == errCancelled }
+
+// runOwn runs a tool of the loop's own.
+func (s *sitting) runOwn(ctx context.Context, c *call) error {
+	switch c.plan.Call.Tool {
+	case finishTool:
+		return s.finish(ctx, c)
+	default:
+		return fmt.Errorf("run %s: not a tool of the loop", c.plan.Call.Tool)
+	}
+}
+
+// own says whether a tool is run by the loop itself rather than by the harness:
+// it ends the session, or parks it.
+func own(tool string) bool { return tool == finishTool }

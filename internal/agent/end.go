@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	"baton/internal/sessions"
+	"baton/internal/tools"
+)
+
+// fail ends the session as failed, and says why in words for people.
+func (s *sitting) fail(ctx context.Context, f failure) error {
+	return s.end(ctx, sessions.Failed, &f)
+}
+
+// end ends the session other than through finish. Each call that is still open
+// gets its result in the same write: none vanishes.
+func (s *sitting) end(ctx context.Context, status sessions.Status, f *failure) error {
+	ctx = context.WithoutCancel(ctx)
+	for {
+		step := sessions.Step{}
+		for _, c := range s.st.openCalls() {
+			s.addEnded(&step, c, ended{Result: abandoned(c, status)}, 0)
+		}
+		unresolved := s.st.unresolved()
+		step.Events = append(step.Events, sessions.NewEvent{Type: sessions.SessionEnded, Turn: s.st.turn, Step: s.st.steps,
+			Data: sessionEnded{Status: string(status), Failed: unresolved, Failure: f}})
+		step.Counters = s.counters()
+		e := sessions.Ending{Status: status, Step: step}
+		if len(unresolved) > 0 {
+			e.Unresolved = encode(unresolved)
+		}
+		if f != nil {
+			e.Failure = encode(f)
+		}
+		err := s.w.end(ctx, s.lease, e)
+		if !errInbox(err) {
+			return err
+		}
+		if err := s.unread(ctx); err != nil {
+			return err
+		}
+		if s.cancel {
+			status, f = sessions.Cancelled, nil
+		}
+	}
+}
+
+// abandoned is the result of a call that the end of its session overtook.
+func abandoned(c *call, status sessions.Status) tools.Result {
+	if c.started && !c.fresh && !c.plan.Effect.Repeatable() {
+		return tools.Refuse(tools.Fail(tools.OutcomeUnknown, "The session ended while this call was under way; it may have happened.",
+			"Look whether it happened before doing it again."), tools.Meta{})
+	}
+	return tools.Refuse(tools.Fail(tools.Cancelled, "The session ended ("+string(status)+") before this call was run."), tools.Meta{})
+}
+
+// end writes a session's end.
+func (w *Worker) end(ctx context.Context, lease *sessions.Lease, e sessions.Ending) error {
+	return w.Store.End(ctx, lease, e)
+}
+
+func orEmpty(list json.RawMessage) json.RawMessage {
+	if len(list) == 0 {
+		return json.RawMessage("[]")
+	}
+	return list
+}

@@ -1,0 +1,251 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"baton/internal/sessions"
+	"baton/internal/tools"
+)
+
+const finishTool = "finish"
+
+// finishRefusals is how often a finish whose evidence does not check is given
+// back; the next one is published, as unverified.
+const finishRefusals = 2
+
+// finishArgs are what a model says at the end.
+type finishArgs struct {
+	Summary    string       `json:"summary" jsonschema:"What was done and found, for a business user. State nothing that no call showed."`
+	Status     string       `json:"status,omitempty" jsonschema:"done, partly or unable; done by default"`
+	Evidence   []evidence   `json:"evidence,omitempty" jsonschema:"The calls that the summary rests on"`
+	Unresolved []unresolved `json:"unresolved,omitempty" jsonschema:"What could not be done, and why"`
+}
+
+// evidence is one cited call: its id, or an object with the claim it carries
+// and a quote from what it returned.
+type evidence struct {
+	Claim string `json:"claim,omitempty"`
+	Call  string `json:"call"`
+	Quote string `json:"quote,omitempty"`
+}
+
+// UnmarshalJSON takes a bare call id too.
+func (e *evidence) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &e.Call) == nil {
+		return nil
+	}
+	type plain evidence
+	return json.Unmarshal(b, (*plain)(e))
+}
+
+type unresolved struct {
+	Call   string `json:"call,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// UnmarshalJSON takes a bare reason too.
+func (u *unresolved) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &u.Reason) == nil {
+		return nil
+	}
+	type plain unresolved
+	return json.Unmarshal(b, (*plain)(u))
+}
+
+const finishSchema = `{
+  "type": "object",
+  "properties": {
+    "summary": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "What was done and found, for a business user. State nothing that no call showed."},
+    "status": {"enum": ["done", "partly", "unable"], "description": "How much of the task was done; done by default."},
+    "evidence": {"type": "array", "maxItems": 50, "description": "The calls that the summary rests on.", "items": {"anyOf": [
+      {"type": "string", "description": "a call id, for instance call_3"},
+      {"type": "object", "properties": {
+        "claim": {"type": "string"},
+        "call": {"type": "string", "description": "a call id, for instance call_3"},
+        "quote": {"type": "string", "maxLength": 200, "description": "words that stand in what the call returned"}
+      }, "required": ["call"], "additionalProperties": false}]}},
+    "unresolved": {"type": "array", "maxItems": 50, "description": "What could not be done, and why.", "items": {"anyOf": [
+      {"type": "string"},
+      {"type": "object", "properties": {"call": {"type": "string"}, "reason": {"type": "string"}}, "required": ["reason"], "additionalProperties": false}]}}
+  },
+  "required": ["summary"],
+  "additionalProperties": false
+}`
+
+// finish is the tool with which a session ends. The loop runs it itself.
+type finish struct{}
+
+// Spec is what the model and people know of finish.
+func (finish) Spec() tools.Spec {
+	return tools.Spec{
+		Name: finishTool,
+		Words: map[string]tools.Words{
+			"en":      {Title: "Finish", Sentence: "Ends the session and reports: {summary}"},
+			"zh-Hans": {Title: "完成", Sentence: "结束会话并报告：{summary}"},
+		},
+		Description: "End the session. Every statement in the summary must rest on the calls cited as evidence; they must exist and have succeeded. List what could not be done as unresolved.",
+		Schema:      json.RawMessage(finishSchema),
+		Example:     json.RawMessage(`{"summary": "Order 48-2217 was delivered on 12 November.", "evidence": [{"claim": "delivered on 12 November", "call": "call_2", "quote": "2026-11-12"}]}`),
+		Effect:      tools.EffectRead,
+		Always:      true,
+	}
+}
+
+// Run is never called: the loop ends the session itself.
+func (finish) Run(context.Context, json.RawMessage) (tools.Output, error) {
+	return tools.Output{}, fmt.Errorf("finish is run by the loop")
+}
+
+// finishAlone ends the session in one write if the reply is nothing but a
+// finish that checks.
+func (s *sitting) finishAlone(ctx context.Context, record replied) (done bool, err error) {
+	if len(record.Plans) != 1 || record.Plans[0].Verdict != tools.Ready || record.Plans[0].Call.Tool != finishTool {
+		return false, nil
+	}
+	reply := sessions.NewEvent{Type: sessions.ModelReplied, Turn: s.st.turn, Step: s.st.steps, Data: record}
+	return s.tryFinish(ctx, s.st.find(record.Plans[0].Call.N), []sessions.NewEvent{reply})
+}
+
+// finish runs a finish among other calls, after they have ended.
+func (s *sitting) finish(ctx context.Context, c *call) error {
+	_, err := s.tryFinish(ctx, c, nil)
+	return err
+}
+
+// tryFinish checks a finish against the ledger. One that checks, or has been
+// refused twice, ends the session, together with the events before it; another
+// gets its reasons as a result, in a write of its own if there are no events
+// before it that are still to be written.
+func (s *sitting) tryFinish(ctx context.Context, c *call, before []sessions.NewEvent) (done bool, err error) {
+	var args finishArgs
+	if err := json.Unmarshal(c.plan.Call.Args, &args); err != nil {
+		return false, fmt.Errorf("read a finish that fits its schema: %w", err)
+	}
+	faults := s.checkFinish(args)
+	if len(faults) > 0 && s.st.finishesRefused < finishRefusals {
+		return false, s.refuseFinish(ctx, c, before, refusal(faults))
+	}
+	outcome := sessions.Done
+	switch {
+	case len(faults) > 0:
+		outcome = sessions.Unverified
+	case args.Status != "":
+		outcome = sessions.Outcome(args.Status)
+	}
+	accepted, err := tools.Succeed(tools.Output{Data: encode(map[string]string{"outcome": string(outcome)})}, tools.Meta{Attempts: 1})
+	if err != nil {
+		return false, err
+	}
+	e := s.ending(args, outcome)
+	e.Step.Events = before
+	// The state takes the result only once the end is written: until then a
+	// message may still keep the session from ending.
+	e.Step.Ended = []sessions.EndedCall{{N: c.plan.Call.N, Turn: c.turn, Step: c.step, Event: len(before),
+		Tool: finishTool, Status: string(tools.StatusSucceeded), Effect: string(tools.EffectRead)}}
+	e.Step.Events = append(e.Step.Events,
+		sessions.NewEvent{Type: sessions.CallEnded, Turn: c.turn, Step: c.step, Call: c.plan.Call.N, Data: ended{Result: accepted}},
+		sessions.NewEvent{Type: sessions.SessionEnded, Turn: s.st.turn, Step: s.st.steps, Data: sessionEnded{
+			Status: string(sessions.Completed), Outcome: string(outcome), Summary: e.Summary,
+			Evidence: e.Evidence, Unresolved: e.Unresolved, Failed: s.st.unresolved()}})
+	e.Step.Counters = s.counters()
+	err = s.w.end(context.WithoutCancel(ctx), s.lease, e)
+	if err == nil {
+		s.st.over = true
+		return true, nil
+	}
+	if !errInbox(err) {
+		return false, err
+	}
+	// Somebody spoke, or stopped it, while the model was writing its end.
+	f := tools.Fail(tools.Conflict, "A person wrote to this session while you were finishing.",
+		"Read the new message, act on it, then finish again.")
+	if err := s.refuseFinish(ctx, c, before, f); err != nil {
+		return false, err
+	}
+	return false, s.unread(ctx)
+}
+
+func (s *sitting) refuseFinish(ctx context.Context, c *call, before []sessions.NewEvent, f *tools.Failure) error {
+	step := sessions.Step{Events: before}
+	s.addEnded(&step, c, ended{Result: tools.Refuse(f, tools.Meta{})}, 0)
+	return s.write(ctx, step)
+}
+
+// ending is how the session ends with this finish. What failed is listed from
+// the ledger, whatever the model lists.
+func (s *sitting) ending(args finishArgs, outcome sessions.Outcome) sessions.Ending {
+	e := sessions.Ending{Status: sessions.Completed, Outcome: outcome, Summary: s.redactor.String(args.Summary)}
+	e.Evidence = s.redactor.JSON(orEmpty(encode(s.named(args.Evidence))))
+	e.Unresolved = s.redactor.JSON(orEmpty(encode(args.Unresolved)))
+	return e
+}
+
+// named replaces the model's names of calls by those that people and programs
+// use.
+func (s *sitting) named(cited []evidence) []evidence {
+	out := make([]evidence, len(cited))
+	for i, e := range cited {
+		out[i] = e
+		if n, ok := s.st.parseAlias(e.Call); ok {
+			out[i].Call = tools.Call{N: n}.ID(s.row.ID).String()
+		}
+	}
+	return out
+}
+
+// checkFinish says what of a finish does not stand in the ledger. The texts
+// are for the model.
+func (s *sitting) checkFinish(args finishArgs) []tools.FieldError {
+	var faults []tools.FieldError
+	for i, e := range args.Evidence {
+		path := fmt.Sprintf("/evidence/%d", i)
+		n, ok := s.st.parseAlias(e.Call)
+		c := s.st.ended[n]
+		switch {
+		case !ok || c == nil:
+			faults = append(faults, tools.FieldError{Path: path, Expected: "the id of a call of this session", Got: e.Call})
+		case !c.result.OK():
+			faults = append(faults, tools.FieldError{Path: path, Expected: "a call that succeeded",
+				Got: fmt.Sprintf("%s, which ended as %s", e.Call, c.result.CallStatus())})
+		case e.Quote != "" && !shows(c, e.Quote):
+			faults = append(faults, tools.FieldError{Path: path + "/quote", Expected: "words that stand in what " + e.Call + " returned", Got: clip(e.Quote, 80)})
+		}
+	}
+	if status := args.Status; (status == "" || status == "done" || status == "partly") && len(args.Evidence) == 0 && s.usedTools() {
+		faults = append(faults, tools.FieldError{Path: "/evidence", Expected: "at least one call that the summary rests on", Got: "none"})
+	}
+	return faults
+}
+
+// usedTools says whether the session has called anything but finish.
+func (s *sitting) usedTools() bool {
+	for _, c := range s.st.ended {
+		if c.plan.Call.Tool != finishTool {
+			return true
+		}
+	}
+	return false
+}
+
+// shows says whether a quote stands in what the model was shown of a call,
+// spaces and compatible forms of letters folded.
+func shows(c *call, quote string) bool {
+	return strings.Contains(foldText(c.result.ForModel()), strings.Trim(foldText(string(encode(quote))), `"`)) ||
+		strings.Contains(foldText(string(c.result.Data())), foldText(quote))
+}
+
+func foldText(s string) string { return strings.Join(strings.Fields(norm.NFKC.String(s)), " ") }
+
+func refusal(faults []tools.FieldError) *tools.Failure {
+	f := tools.Fail(tools.InvalidArguments, "The finish was not accepted: its evidence does not stand in the record of this session.",
+		"Cite calls that exist and succeeded, quote what they returned, and list the rest as unresolved.",
+		"If it can't be shown, finish with status partly or unable and say so.")
+	f.Errors = faults
+	f.Causes = []string{"A cited call is missing, failed, or does not say what is quoted."}
+	return f
+}

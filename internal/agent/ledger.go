@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+
+	"baton/internal/llm"
+	"baton/internal/tools"
+)
+
+// The data of the events that the loop writes. They are the format of the
+// ledger: a field may be added, but none may change its meaning.
+
+// replied is model.replied: one response of the model, and what the harness
+// decided about each call in it before anything ran.
+type replied struct {
+	Text  string         `json:"text,omitempty"`
+	Plans []tools.Plan   `json:"plans,omitempty"`
+	Start []int          `json:"start,omitempty"` // numbers of the calls that start with this write
+	Stop  llm.StopReason `json:"stop,omitempty"`
+	Usage usage          `json:"usage"`
+	Model string         `json:"model,omitempty"`
+	MS    int64          `json:"ms"` // how long the model took
+}
+
+type usage struct {
+	Input  int64 `json:"input,omitempty"`
+	Output int64 `json:"output,omitempty"`
+	Micros int64 `json:"cost_micros,omitempty"`
+}
+
+// ended is call.ended: the one result of a call.
+type ended struct {
+	Result tools.Result `json:"result"`
+	// Attempts are told if there was more than one, or if the one failed: of a
+	// plain success the row of the call tells all that there is.
+	Attempts []tools.Attempt `json:"attempts,omitempty"`
+	QueuedMS int64           `json:"queued_ms"`
+	TotalMS  int64           `json:"total_ms"`
+	Stored   bool            `json:"stored,omitempty"` // more of the output can be read
+}
+
+// modelFailed is model.failed: the model gave no usable reply.
+type modelFailed struct {
+	Kind    llm.ErrorKind `json:"kind"`
+	Status  int           `json:"status,omitempty"`
+	Message string        `json:"message,omitempty"`
+	Attempt int           `json:"attempt"`
+	WaitMS  int64         `json:"wait_ms,omitempty"` // before the next try
+}
+
+// notice is notice.given: what the harness tells the model with its next input.
+type notice struct {
+	Code string `json:"code"`
+	Text string `json:"text"` // English, for the model
+}
+
+// sessionEnded is session.ended.
+type sessionEnded struct {
+	Status     string          `json:"status"`
+	Outcome    string          `json:"outcome,omitempty"`
+	Summary    string          `json:"summary,omitempty"`
+	Evidence   json.RawMessage `json:"evidence,omitempty"`
+	Unresolved json.RawMessage `json:"unresolved,omitempty"`
+	Failed     []failedCall    `json:"failed,omitempty"` // listed by the harness, from the ledger
+	Failure    *failure        `json:"failure,omitempty"`
+}
+
+// failedCall is a call that failed and that no later success of the same tool
+// made good.
+type failedCall struct {
+	Call    string          `json:"call"`
+	Tool    string          `json:"tool"`
+	Type    tools.ErrorType `json:"error_type"`
+	Message string          `json:"message"`
+}
+
+// failure is why a session failed: a sentence's key and parameters, said in
+// each reader's language.
+type failure struct {
+	Code   string         `json:"code"` // failure.<code> in the catalogue
+	Params map[string]any `json:"params,omitempty"`
+}
+
+func encode(v any) json.RawMessage {
+	if v == nil {
+		return nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("agent: a ledger type does not marshal: " + err.Error()) // a defect, found by any test
+	}
+	return b
+}
+
+func millis(d time.Duration) int64 { return d.Milliseconds() }

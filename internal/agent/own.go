@@ -1,0 +1,12 @@
+package agent
+
+import (
+	"baton/internal/sessions"
+	"baton/internal/tools"
+)
+
+// Own are the tools that every agent has, whatever its definition lists: with
+// them it ends, and reads on.
+func Own(store *sessions.Store) []tools.Tool {
+	return []tools.Tool{finish{}, readOutput{store}}
+}

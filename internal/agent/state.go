@@ -1,0 +1,275 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"baton/internal/id"
+	"baton/internal/llm"
+	"baton/internal/sessions"
+	"baton/internal/tools"
+)
+
+// state is what the loop knows of a session, folded from its events. It has no
+// clock and reads nothing: the same events give the same state.
+type state struct {
+	session id.Session
+
+	turn, steps, calls   int // totals
+	turnSteps, turnCalls int // in this turn
+	usage                llm.Usage
+	circuit              tools.Circuit
+
+	messages []llm.Message
+	// current are the calls of the last reply until all of them have results;
+	// after holds what was said meanwhile, to be told after the results.
+	current []*call
+	after   []llm.Message
+
+	ended map[int]*call // every call that has its result
+
+	finishesRefused int // in this turn
+	badReplies      int // empty, cut or text alone, one after the other
+	noticed         map[string]bool
+	over            bool // the session has ended
+}
+
+// call is one call as the loop sees it.
+type call struct {
+	plan    tools.Plan
+	step    int
+	turn    int
+	started bool // on record as started
+	fresh   bool // started by this worker, and not run yet: nothing is in doubt
+	result  *tools.Result
+	tries   int
+	stored  bool
+	sealed  bool // the ledger has its arguments only in redacted form
+	// plannedAt is when this worker planned it, zero for a former one's.
+	plannedAt time.Time
+}
+
+func (c *call) open() bool { return c.result == nil }
+
+// alias is the call's name for the model: short, since a model repeats it.
+func (c *call) alias() string { return alias(c.plan.Call.N) }
+
+func alias(n int) string { return "call_" + strconv.Itoa(n) }
+
+// parseAlias reads the model's name of a call of this session, or the name that
+// people and programs use.
+func (s *state) parseAlias(name string) (n int, ok bool) {
+	if c, err := id.ParseCall(name); err == nil {
+		return c.N, c.Session == s.session
+	}
+	digits, ok := strings.CutPrefix(name, "call_")
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil && n > 0
+}
+
+func fold(session sessions.Session, events []sessions.Event) (*state, error) {
+	s := &state{session: session.ID, turn: 1, ended: map[int]*call{}, noticed: map[string]bool{}}
+	for _, e := range events {
+		if err := s.apply(e); err != nil {
+			return nil, fmt.Errorf("fold event %d of %s: %w", e.Seq, session.ID, err)
+		}
+	}
+	return s, nil
+}
+
+// apply takes the next event. An event that says nothing to the loop changes
+// nothing, whether it is known or of a newer release.
+func (s *state) apply(e sessions.Event) error {
+	switch e.Type {
+	case sessions.SessionStarted:
+		var d struct {
+			Task   string          `json:"task"`
+			Inputs json.RawMessage `json:"inputs"`
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		s.say(llm.Message{Role: llm.RoleTask, Text: d.Task, Inputs: d.Inputs})
+	case sessions.ModelReplied:
+		var d replied
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		s.replied(d)
+	case sessions.CallStarted:
+		if c := s.find(e.Call); c != nil {
+			c.started = true
+		}
+	case sessions.CallEnded:
+		var d ended
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		s.callEnded(e.Call, d)
+	case sessions.NoticeGiven:
+		var d notice
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		s.notice(d)
+	case sessions.SessionEnded:
+		s.over = true
+	default:
+		return s.applyOutside(e)
+	}
+	return nil
+}
+
+// applyOutside takes an event that was written from outside the worker.
+func (s *state) applyOutside(e sessions.Event) error {
+	if e.Type != sessions.MessageReceived {
+		return nil
+	}
+	var d struct {
+		Text string `json:"text"`
+		By   struct {
+			Name string `json:"name"`
+		} `json:"by"`
+	}
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		return err
+	}
+	s.personSpoke()
+	s.say(llm.Message{Role: llm.RolePerson, Text: d.Text, From: d.By.Name})
+	return nil
+}
+
+// personSpoke begins a new turn: what was counted against the agent is
+// forgotten.
+func (s *state) personSpoke() {
+	s.turn++
+	s.turnSteps, s.turnCalls, s.finishesRefused, s.badReplies = 0, 0, 0, 0
+	s.noticed = map[string]bool{}
+	s.circuit.PersonSpoke()
+}
+
+// say adds to the conversation; while calls are open it waits for their
+// results, which must follow the calls.
+func (s *state) say(m llm.Message) {
+	if len(s.current) > 0 {
+		s.after = append(s.after, m)
+		return
+	}
+	s.messages = append(s.messages, m)
+}
+
+func (s *state) notice(d notice) {
+	s.noticed[d.Code] = true
+	s.say(llm.Message{Role: llm.RoleNotice, Text: d.Text})
+}
+
+func (s *state) replied(d replied) {
+	s.steps++
+	s.turnSteps++
+	s.usage = s.usage.Add(llm.Usage{InputTokens: d.Usage.Input, OutputTokens: d.Usage.Output, CostMicros: d.Usage.Micros})
+	message := llm.Message{Role: llm.RoleAssistant, Text: d.Text}
+	starts := map[int]bool{}
+	for _, n := range d.Start {
+		starts[n] = true
+	}
+	for _, p := range d.Plans {
+		s.calls++
+		s.turnCalls++
+		s.current = append(s.current, &call{plan: p, step: s.steps, turn: s.turn, started: starts[p.Call.N]})
+		message.Calls = append(message.Calls, p.Call)
+	}
+	s.messages = append(s.messages, message)
+	if len(d.Plans) > 0 {
+		s.badReplies = 0
+	} else {
+		s.badReplies++
+	}
+}
+
+// find is the call of the last reply with this number.
+func (s *state) find(n int) *call {
+	for _, c := range s.current {
+		if c.plan.Call.N == n {
+			return c
+		}
+	}
+	return nil
+}
+
+// callEnded takes a call's result. A second one for the same call changes
+// nothing: there is exactly one.
+func (s *state) callEnded(n int, d ended) {
+	c := s.find(n)
+	if c == nil || !c.open() {
+		return
+	}
+	result := d.Result
+	c.result, c.tries, c.stored = &result, result.Meta().Attempts, d.Stored
+	s.ended[n] = c
+	s.circuit.Observe(tools.Observed{N: n, Step: c.step, Exact: c.plan.Exact, Effect: c.plan.Effect, Result: result})
+	if c.plan.Call.Tool == finishTool && !result.OK() {
+		s.finishesRefused++
+	}
+	s.settle()
+}
+
+// settle tells the results, in the order of their calls, once all are there.
+func (s *state) settle() {
+	for _, c := range s.current {
+		if c.open() {
+			return
+		}
+	}
+	for _, c := range s.current {
+		s.messages = append(s.messages, llm.Message{Role: llm.RoleResult, Result: &llm.Result{
+			CallID: c.alias(), ProviderID: providerID(c.plan.Call), Tool: c.plan.Call.Tool, Args: c.plan.Call.Args, Result: *c.result,
+		}})
+	}
+	s.messages = append(s.messages, s.after...)
+	s.current, s.after = nil, nil
+}
+
+// providerID pairs call and result on the wire. It is ours, so that it is
+// unique whatever the provider sent.
+func providerID(c tools.Call) string { return alias(c.N) }
+
+// openCalls are those of the last reply that have no result yet.
+func (s *state) openCalls() []*call {
+	var open []*call
+	for _, c := range s.current {
+		if c.open() {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// unresolved lists the calls that failed and that no later call of the same
+// tool to the same end made good: what the harness itself reports of a session.
+func (s *state) unresolved() []failedCall {
+	var failed []failedCall
+	for n := 1; n <= s.calls; n++ {
+		c := s.ended[n]
+		if c == nil || c.result.OK() || c.plan.Call.Tool == finishTool || s.madeGood(c) {
+			continue
+		}
+		failed = append(failed, failedCall{Call: c.alias(), Tool: c.plan.Call.Tool, Type: c.result.ErrorType(), Message: c.result.Message()})
+	}
+	return failed
+}
+
+// madeGood says whether a later call of the same tool succeeded on the same
+// service: a wrong column, then the right one.
+func (s *state) madeGood(failed *call) bool {
+	for n := failed.plan.Call.N + 1; n <= s.calls; n++ {
+		c := s.ended[n]
+		if c != nil && c.result.OK() && c.plan.Call.Tool == failed.plan.Call.Tool &&
+			(c.plan.Service == failed.plan.Service || failed.plan.Service == "") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,214 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"baton/internal/llm"
+	"baton/internal/sessions"
+	"baton/internal/tools"
+)
+
+// Bounds of the recovery from a model's faults.
+const (
+	modelTries    = 5
+	modelWaitMost = 60 * time.Second // a longer Retry-After is reported, not slept
+	badRepliesMax = 3                // empty, cut, or text where a call was due, in a row
+)
+
+// step asks the model for one reply and writes it down with what the harness
+// decided about its calls.
+func (s *sitting) step(ctx context.Context) (done bool, err error) {
+	asked := time.Now()
+	reply, err := s.model.Next(ctx, request(s.version, s.registry, s.st, s.modelTries+1))
+	took := time.Since(asked)
+	if err != nil {
+		return s.modelFailed(ctx, llm.AsError(err))
+	}
+	if reply.Stop == llm.StopCut || reply.Stop == llm.StopContentFilter {
+		// Nothing of a broken stream runs, and none of it is kept.
+		kind := llm.InvalidReply
+		if reply.Stop == llm.StopContentFilter {
+			kind = llm.Refused
+		}
+		return s.modelFailed(ctx, &llm.Error{Kind: kind, Message: "the reply was " + string(reply.Stop)})
+	}
+	s.modelTries = 0
+	record := replied{
+		Text: s.redactor.String(reply.Text), Stop: reply.Stop, Model: reply.Model, MS: millis(took),
+		Usage: usage{Input: reply.Usage.InputTokens, Output: reply.Usage.OutputTokens, Micros: reply.Usage.CostMicros},
+		Plans: s.plan(reply),
+	}
+	record.Start = starts(record.Plans)
+	clear := s.redactArgs(&record)
+	s.st.replied(record)
+	s.markFresh(record.Start)
+	s.keepClear(clear)
+	if done, err := s.finishAlone(ctx, record); done || err != nil {
+		return done, err
+	}
+	return false, s.writeReply(ctx, record, s.seals(clear)...)
+}
+
+// plan decides about each call of a reply, in order; a call uses up ceilings
+// and approvals before the next one is looked at.
+func (s *sitting) plan(reply llm.Reply) []tools.Plan {
+	facts := s.facts()
+	var plans []tools.Plan
+	for i, c := range reply.Calls {
+		c.N = s.st.calls + i + 1
+		c.ProviderID = "" // ours are unique; the provider's may not be
+		if c.Reason == "" && i == 0 {
+			c.Reason = clip(reply.Text, 500)
+		}
+		c.Cut = c.Cut || reply.Stop == llm.StopMaxTokens && i == len(reply.Calls)-1
+		p := tools.Prepare(c, facts)
+		if p.Verdict == tools.Awaiting {
+			p = unapproved(p)
+		}
+		advance(&facts, p)
+		plans = append(plans, p)
+	}
+	return plans
+}
+
+// unapproved refuses a call that a person would have to approve, while nobody
+// can be asked.
+func unapproved(p tools.Plan) tools.Plan {
+	refused := tools.Refuse(tools.Fail(tools.PermissionDenied, "This call needs a person's approval, and nobody can be asked for it here.",
+		"Do it another way that is allowed, or report that it is left to do."), tools.Meta{})
+	p.Verdict, p.Result = tools.Ended, &refused
+	return p
+}
+
+// starts picks the calls that are started by the write of the reply itself:
+// all that may be repeated safely, and the first with an effect if it is the
+// first of all. Each further effect gets a write of its own just before it
+// happens, so that at most one effect is ever in doubt.
+func starts(plans []tools.Plan) []int {
+	var numbers []int
+	for i, p := range plans {
+		if p.Verdict != tools.Ready || own(p.Call.Tool) {
+			continue
+		}
+		if p.Effect.Repeatable() || i == 0 {
+			numbers = append(numbers, p.Call.N)
+		}
+	}
+	return numbers
+}
+
+func (s *sitting) markFresh(numbers []int) {
+	for _, n := range numbers {
+		c := s.st.find(n)
+		c.fresh, c.plannedAt = true, time.Now()
+	}
+}
+
+// writeReply writes the reply, and in the same write the results of the calls
+// that were refused: they have one before anything runs.
+func (s *sitting) writeReply(ctx context.Context, record replied, also ...func(ctx context.Context, tx pgx.Tx) error) error {
+	step := sessions.Step{Events: []sessions.NewEvent{{
+		Type: sessions.ModelReplied, Turn: s.st.turn, Step: s.st.steps, Data: record}}}
+	for _, p := range record.Plans {
+		if p.Verdict == tools.Ended {
+			s.addEnded(&step, s.st.find(p.Call.N), ended{Result: *p.Result}, 0)
+		}
+	}
+	if len(record.Plans) == 0 {
+		s.addNotice(&step, "call_due", "Your reply held no tool call. Go on with a call, or end with finish.")
+	}
+	if err := s.write(ctx, step, also...); err != nil {
+		return err
+	}
+	if s.st.badReplies >= badRepliesMax {
+		return s.fail(ctx, failure{Code: "model_useless", Params: map[string]any{"n": s.st.badReplies}})
+	}
+	return nil
+}
+
+// modelFailed takes a reply that did not come: it is waited for and asked for
+// again, a bounded number of times; then the session fails and says why.
+func (s *sitting) modelFailed(ctx context.Context, e *llm.Error) (done bool, err error) {
+	if e.Kind == llm.Cancelled {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		e.Kind = llm.Timeout
+	}
+	s.modelTries++
+	record := modelFailed{Kind: e.Kind, Status: e.Status, Message: clip(s.redactor.String(e.Message), 2000), Attempt: s.modelTries}
+	final := !e.Retryable() || s.modelTries >= modelTries || e.RetryAfter > modelWaitMost
+	var wait time.Duration
+	if !final {
+		wait = max(e.RetryAfter, fullJitter(s.w.ModelBackoff, s.modelTries))
+		record.WaitMS = millis(wait)
+	}
+	err = s.write(ctx, sessions.Step{Events: []sessions.NewEvent{{
+		Type: sessions.ModelFailed, Turn: s.st.turn, Step: s.st.steps, Data: record}}})
+	if err != nil {
+		return false, err
+	}
+	if final {
+		return true, s.fail(ctx, failure{Code: "model_failed", Params: map[string]any{"kind": string(e.Kind), "tries": s.modelTries, "said": record.Message}})
+	}
+	return false, pause(ctx, wait)
+}
+
+// fullJitter is a random wait up to base doubled with each try, at most half a
+// minute: those that failed together don't come back together.
+func fullJitter(base time.Duration, try int) time.Duration {
+	most := min(base<<min(try-1, 10), 30*time.Second)
+	return rand.N(most + 1)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// addNotice adds what the harness tells the model with its next input.
+func (s *sitting) addNotice(step *sessions.Step, code, text string) {
+	n := notice{Code: code, Text: text}
+	step.Events = append(step.Events, sessions.NewEvent{Type: sessions.NoticeGiven, Turn: s.st.turn, Step: s.st.steps, Data: n})
+	s.st.notice(n)
+}
+
+// addEnded adds a call's result to a step, and takes it into the state.
+func (s *sitting) addEnded(step *sessions.Step, c *call, e ended, bytes int64, attempts ...tools.Attempt) {
+	p := c.plan
+	row := sessions.EndedCall{
+		N: p.Call.N, Turn: c.turn, Step: c.step, Event: len(step.Events),
+		Tool: p.Call.Tool, Service: p.Service, Status: string(e.Result.CallStatus()), ErrorType: string(e.Result.ErrorType()),
+		Effect: string(p.Effect), Attempts: len(attempts), Bytes: bytes,
+		Queued: time.Duration(e.QueuedMS) * time.Millisecond, Duration: time.Duration(e.TotalMS) * time.Millisecond,
+	}
+	if len(attempts) > 0 {
+		row.StartedAt = attempts[0].StartedAt
+	}
+	step.Events = append(step.Events, sessions.NewEvent{Type: sessions.CallEnded, Turn: c.turn, Step: c.step, Call: p.Call.N, Data: e})
+	step.Ended = append(step.Ended, row)
+	s.st.callEnded(p.Call.N, e)
+}
+
+// clip cuts a text on a character border.
+func clip(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most]) + "…"
+}
+
+// errInbox is what a conditional write says when the inbox has something new.
+func errInbox(err error) bool { return errors.Is(err, sessions.ErrInbox) }

@@ -1,0 +1,111 @@
+package house
+
+import (
+	"go/ast"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var markdownLink = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+
+func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	links := 0
+	err := walk(func(name string) error {
+		if path.Ext(name) != ".md" {
+			return nil
+		}
+		for _, m := range markdownLink.FindAllStringSubmatch(read(t, name), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			if _, err := os.Stat(filepath.Join(root, path.Dir(name), m[1])); err != nil {
+				t.Errorf("%s links to %s, which isn't there", name, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil || links < 5 {
+		t.Fatalf("found %d links (%v): the scan is broken", links, err)
+	}
+}
+
+var roomRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (\\*to come\\*)?")
+
+// generators are parts of the room that they write for.
+var generators = []string{"static/icons/generate"}
+
+func TestTheDesignNamesEachRoomThatIsThere(t *testing.T) {
+	t.Parallel()
+	rows := map[string]bool{} // room -> is it still to come
+	for _, m := range roomRow.FindAllStringSubmatch(read(t, "docs/design.md"), -1) {
+		rows[m[1]] = m[2] != ""
+	}
+	there := map[string]bool{}
+	for _, room := range source(t).rooms() {
+		there[room] = !slices.Contains(generators, room)
+	}
+	maps.DeleteFunc(there, func(_ string, counts bool) bool { return !counts })
+	for room := range there {
+		if toCome, ok := rows[room]; !ok {
+			t.Errorf("docs/design.md has no row for %s", room)
+		} else if toCome {
+			t.Errorf("docs/design.md says that %s is to come, and it is there", room)
+		}
+	}
+	for room, toCome := range rows {
+		if !there[room] && !toCome {
+			t.Errorf("docs/design.md has a row for %s, which isn't there", room)
+		}
+	}
+}
+
+// R: G4, I5 — whoever reads README.md knows all settings and commands.
+func TestTheReadmeNamesEachSettingAndCommand(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "README.md")
+	settings := settingNames(t)
+	for _, name := range settings {
+		if !strings.Contains(readme, "| `"+name+"` |") {
+			t.Errorf("README.md has no row for the setting %s", name)
+		}
+	}
+	commands := 0
+	for _, f := range source(t).files {
+		if f.room != "cmd/server" || f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if field, ok := n.(*ast.KeyValueExpr); ok {
+				if key, ok := field.Key.(*ast.Ident); ok && key.Name == "Use" {
+					if use, err := constants(nil).text(field.Value); err == nil {
+						commands++
+						if name, _, _ := strings.Cut(use, " "); !strings.Contains(readme, name) {
+							t.Errorf("README.md doesn't name the command %s", name)
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+	if len(settings) < 5 || commands < 5 {
+		t.Fatalf("found %d settings and %d commands: the scan is broken", len(settings), commands)
+	}
+}

@@ -1,0 +1,307 @@
+package templates
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"baton/internal/i18n"
+)
+
+// Kind is what sort of question it is; it decides the picture beside it.
+type Kind string
+
+// The kinds of questions.
+const (
+	KindOptions   Kind = "options"
+	KindApproval  Kind = "approval"
+	KindInput     Kind = "input"
+	KindFailed    Kind = "failed"
+	KindCompleted Kind = "completed"
+)
+
+// Status is how far a question is, as its reader sees it.
+type Status string
+
+// The statuses. Held is answered, but not yet handed to the agent: the answer
+// can still be taken back.
+const (
+	StatusPending    Status = "pending"
+	StatusHeld       Status = "held"
+	StatusAnswered   Status = "answered"
+	StatusApplied    Status = "applied"
+	StatusFailed     Status = "apply_failed"
+	StatusWithdrawn  Status = "cancelled"
+	StatusExpired    Status = "expired"
+	StatusSuperseded Status = "superseded"
+)
+
+// Question is one escalation. Texts of agents (Title, Problem, Ask, labels and
+// what options say) are shown as they are, and marked as the agent's.
+type Question struct {
+	ID      string
+	Number  int // for people to name it by
+	Version int // what an answer is bound to
+	Kind    Kind
+	Status  Status
+	Lang    string // language of the agent's texts, as a lang attribute; may be empty
+
+	Title   string
+	Agent   string
+	Due     time.Time // zero for none
+	Problem string    // the agent's account, in a few sentences
+	Ask     string    // the question itself
+
+	// Done, Failed and Tried come from the log, not from the agent.
+	Done, Failed, Tried []Step
+
+	Facts   []Fact
+	Tables  []Table
+	Options []Option
+	Other   bool // the answer may be something else, in words
+	Similar Similar
+
+	MayAnswer bool
+	WhoMay    string    // whom to ask where the reader may not answer
+	Draft     Draft     // what the reader had filled in before
+	Conflict  *Conflict // what happened to an answer that came too late
+	Decision  *Answer   // the answer, once there is one
+	Ended     *Ended    // how it ended without an answer
+
+	Session *SessionBrief
+}
+
+// Step is something that the agent did or tried.
+type Step struct {
+	Text string
+	URL  string // of its place in the session; may be empty
+}
+
+// Fact is a value that the decision hangs on.
+type Fact struct{ Label, Value, URL string }
+
+// Table compares things; cells that differ from their neighbours are marked.
+type Table struct {
+	Title   string
+	Columns []string
+	Rows    [][]Cell
+}
+
+// Cell is one value of a Table.
+type Cell struct {
+	Text    string
+	Differs bool
+}
+
+// Option is a way to go on.
+type Option struct {
+	ID     string // what is sent and stored
+	Letter string // A to F, from the order
+	Label  string
+	Says   string  // what would follow, in the agent's words
+	Action *Action // the exact call that choosing it approves
+	Chips  []Chip  // facts about it, from the tool's declaration and the record
+
+	Recommended bool
+	Reason      string // why the agent recommends it, in its words
+
+	// Confirm asks a second time, naming what can't be undone; empty where one
+	// answer is enough.
+	Confirm string
+}
+
+// Action is a tool call in the server's own words.
+type Action struct {
+	Sentence  string
+	Tool      string
+	Arguments []Argument
+}
+
+// Argument is one argument of a call.
+type Argument struct {
+	Name, Value string
+	Hidden      bool // there is a value, which nobody is shown
+}
+
+// Chip is a short fact with its picture. Its tone is that of ui.Tag.
+type Chip struct{ Icon, Text, Tone string }
+
+// Similar is how cases like this one were decided.
+type Similar struct {
+	Summary string // over all of them, for instance how many chose what
+	Cases   []SimilarCase
+	URL     string // of all of them
+}
+
+// SimilarCase is one decision of a case like this one.
+type SimilarCase struct {
+	URL, Letter, Label, Title, Quote, Who string
+	At                                    time.Time
+}
+
+// Draft is an answer that was begun.
+type Draft struct{ Option, Message string }
+
+// Answer is what was decided.
+type Answer struct {
+	Letter, OptionID, Label string
+	Message                 string // to the agent
+	Who                     string
+	Mine                    bool
+	At                      time.Time
+	HeldUntil               time.Time // while the status is StatusHeld
+	Rule                    string    // the standing rule that answered; empty for people
+	URL                     string    // of the decision's page
+}
+
+// Conflict says why an answer wasn't taken. Who is empty where the question
+// itself has changed.
+type Conflict struct {
+	Who, Letter, Label, Message string
+	At                          time.Time
+}
+
+// Ended is how a question ended without anybody's answer.
+type Ended struct {
+	At  time.Time
+	Why string // a sentence of the server's
+}
+
+// SessionBrief is the session that asks, beside its question.
+type SessionBrief struct {
+	URL     string
+	Steps   string // for instance "12 of 40 steps"
+	Moments []Moment
+	Facts   []Pair
+}
+
+// Moment is one thing that happened, in a sentence.
+type Moment struct {
+	Tone, Icon   string
+	Text, Detail string
+	At           time.Time
+	Took         time.Duration // zero to show At instead
+}
+
+// Pair is a name and a value.
+type Pair struct {
+	Name, Value string
+	Mono        bool
+}
+
+func (k Kind) mark() (icon, tone string) {
+	switch k {
+	case KindApproval:
+		return "shield-check", "is-human"
+	case KindFailed:
+		return "octagon-alert", "is-bad"
+	case KindInput:
+		return "message-square", "is-human"
+	case KindCompleted:
+		return "circle-check", "is-ok"
+	default:
+		return "hand", "is-human"
+	}
+}
+
+// open says whether an answer can be given now, by this reader.
+func (q Question) open() bool { return q.Status == StatusPending && q.MayAnswer }
+
+func (q Question) state(ctx context.Context) Chip {
+	switch q.Status {
+	case StatusHeld:
+		return Chip{"timer", i18n.T(ctx, "question.going_out"), "warn"}
+	case StatusAnswered:
+		return Chip{"circle-check", i18n.T(ctx, "question.answered"), "ok"}
+	case StatusApplied:
+		return Chip{"circle-check", i18n.T(ctx, "question.applied"), "ok"}
+	case StatusFailed:
+		return Chip{"circle-x", i18n.T(ctx, "question.apply_failed"), "bad"}
+	case StatusWithdrawn:
+		return Chip{"ban", i18n.T(ctx, "question.withdrawn"), ""}
+	case StatusExpired:
+		return Chip{"clock", i18n.T(ctx, "question.expired"), ""}
+	case StatusSuperseded:
+		return Chip{"repeat", i18n.T(ctx, "question.superseded"), ""}
+	}
+	if q.MayAnswer {
+		return Chip{"hand", i18n.T(ctx, "question.waits_for_you"), "human"}
+	}
+	return Chip{"hand", i18n.T(ctx, "question.waits"), "human"}
+}
+
+// news is what there is to say about a question before its reader gets to the
+// options.
+type news uint8
+
+const (
+	newsNone news = iota
+	newsHeld
+	newsDecided
+	newsEnded
+	newsNotYours
+)
+
+func (q Question) news() news {
+	switch {
+	case q.Conflict != nil && q.Conflict.Who != "":
+		return newsNone // said already, beside the draft
+	case q.Decision != nil && q.Status == StatusHeld:
+		return newsHeld
+	case q.Decision != nil:
+		return newsDecided
+	case q.Ended != nil:
+		return newsEnded
+	case !q.MayAnswer:
+		return newsNotYours
+	}
+	return newsNone
+}
+
+// chosen says whether o is the option that was decided for.
+func (q Question) chosen(o Option) bool { return q.Decision != nil && q.Decision.OptionID == o.ID }
+
+func (o Option) inputID() string { return "option-" + strings.ToLower(o.Letter) }
+
+// describedBy are the ids of what a screen reader says about an option.
+func (o Option) describedBy() string {
+	id := o.inputID()
+	ids := []string{}
+	if o.Recommended {
+		ids = append(ids, id+"-recommended")
+	}
+	if o.Action != nil {
+		ids = append(ids, id+"-action")
+	}
+	if o.Says != "" {
+		ids = append(ids, id+"-says")
+	}
+	if len(o.Chips) > 0 {
+		ids = append(ids, id+"-chips")
+	}
+	return strings.Join(ids, " ")
+}
+
+// letters are the keys that choose, for the hint above the options.
+func (q Question) letters() []string {
+	var all []string
+	for _, o := range q.Options {
+		all = append(all, o.Letter)
+	}
+	if q.Other {
+		all = append(all, "O")
+	}
+	return all
+}
+
+func number(n int) string { return "ESC-" + itoa(n) }
+
+// langAttr is a lang attribute, or none.
+func langAttr(lang string) templ.Attributes {
+	if lang == "" {
+		return nil
+	}
+	return templ.Attributes{"lang": lang}
+}

@@ -1,0 +1,102 @@
+package web
+
+import (
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"baton/internal/i18n"
+	"baton/internal/problem"
+	"baton/web/browsertest"
+)
+
+// showGallery serves every sample at /gallery/<name> under the headers that
+// pages have, and the assets. It keeps what forms send.
+func showGallery(t *testing.T) (*httptest.Server, *sent) {
+	t.Helper()
+	forms := &sent{values: make(chan map[string][]string, 16)}
+	s := &site{Deps: Deps{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, origin: newOriginCheck(nil)}
+	e := echo.New()
+	e.HTTPErrorHandler = s.fail
+	e.Use(s.identified, s.recovered, safeHeaders, s.read)
+	e.GET("/static/:digest/*", asset)
+	e.GET("/gallery/:name", func(c echo.Context) error {
+		ctx := c.Request().Context()
+		component, ok := sample{zh: i18n.Of(ctx) == i18n.Chinese}.gallery(ctx)[c.Param("name")]
+		if !ok {
+			return problem.New(problem.NotFound, "not_found", nil)
+		}
+		return page(c, http.StatusOK, component)
+	})
+	e.GET("/*", func(c echo.Context) error { return c.HTML(http.StatusOK, "<!doctype html><title>elsewhere</title>") })
+	e.POST("/*", func(c echo.Context) error {
+		if err := readForm(c); err != nil {
+			return err
+		}
+		form := map[string][]string{"": {c.Request().URL.Path}}
+		maps.Copy(form, c.Request().PostForm)
+		forms.values <- form
+		return c.Redirect(http.StatusSeeOther, "/gallery/question-held")
+	})
+	server := httptest.NewServer(e)
+	t.Cleanup(server.Close)
+	return server, forms
+}
+
+type sent struct{ values chan map[string][]string }
+
+// R: Y1, D1 — every state of every page, looked at and checked.
+func TestEveryStateHoldsInTheLooksThatMatter(t *testing.T) {
+	t.Parallel()
+	server, _ := showGallery(t)
+	names := slices.Sorted(maps.Keys(sample{}.gallery(t.Context())))
+	// Each state in the two looks that differ most; the pages themselves in all.
+	pages := []string{"inbox", "question", "session", "sessions", "decisions", "decision"}
+	for _, look := range browsertest.Looks() {
+		t.Run(look.String(), func(t *testing.T) {
+			t.Parallel()
+			tab := browsertest.Open(t, look)
+			for _, name := range names {
+				if look != browsertest.Desk && look != browsertest.ChinaDark && !slices.Contains(pages, name) && os.Getenv("BATON_SCREENSHOTS") == "" {
+					continue
+				}
+				tab.Go(server.URL + "/gallery/" + name)
+				tab.NoOverflow()
+				tab.Axe()
+				tab.Shot(name)
+				checkKeys(t, tab, name)
+				checkIcons(t, tab, name)
+			}
+		})
+	}
+}
+
+// No key means two things on a page, and every key that is shown does something.
+func checkKeys(t *testing.T, tab *browsertest.Tab, name string) {
+	t.Helper()
+	twice := browsertest.Eval[[]string](tab, `(() => {
+		const seen = {};
+		for (const e of document.querySelectorAll("[data-key]")) if (e.checkVisibility()) (seen[e.dataset.key] ??= []).push(e);
+		return Object.entries(seen).filter(([, all]) => all.length > 1).map(([key]) => key);
+	})()`)
+	if len(twice) > 0 {
+		t.Errorf("%s: keys with two meanings: %v", name, twice)
+	}
+}
+
+func checkIcons(t *testing.T, tab *browsertest.Tab, name string) {
+	t.Helper()
+	missing := browsertest.Eval[[]string](tab, `fetch(document.querySelector("use").getAttribute("href").split("#")[0]).then((r) => r.text()).then((sprite) =>
+		[...new Set([...document.querySelectorAll("use")].map((u) => u.getAttribute("href").split("#")[1]))].filter((id) => !sprite.includes('"' + id + '"')))`)
+	if len(missing) > 0 {
+		t.Errorf("%s: no icon %s", name, strings.Join(missing, ", "))
+	}
+}
