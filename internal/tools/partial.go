@@ -1,8 +1,6 @@
 package tools
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // fillItems takes over the items that a batch reported and did not return.
 func (w *work) fillItems(out *Output) {

@@ -8,7 +8,7 @@ import (
 	"baton/internal/redact"
 )
 
-// R: S3, A29
+// R: S3
 // case: abuse A29
 func TestSentencesAreTheServersOwn(t *testing.T) {
 	t.Parallel()

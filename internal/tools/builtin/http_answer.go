@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
 	"unicode/utf8"
 
 	"baton/internal/tools"
