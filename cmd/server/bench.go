@@ -206,7 +206,7 @@ func prepareW1(ctx context.Context, url string, w bench.W1) (run func(context.Co
 		DB: pool, Store: store, Definitions: definitions, Inserter: inserter, Replica: replica,
 		Keys: toolKeys(keyring), Keyring: keyring, Retries: new(tools.RetryBudgets), Stuck: new(atomic.Int64),
 		Tools: func(definition.Version) (*tools.Registry, error) { return registry, nil },
-		Model: (&models{}).model, Redactor: sessionRedactor(keyring), Log: log,
+		Model: (&models{}).model, Redactor: sessionRedactor(keyring, secrets.NewStore(pool, keyring)), Log: log,
 	})}
 	list := river.NewWorkers()
 	river.AddWorker(list, worker)

@@ -51,8 +51,8 @@ func serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer d.close()
-	keyring, err := openKeyring(c)
-	if err != nil {
+	// Before the schema is touched: who lacks the key can't go on.
+	if _, err := openKeyring(c); err != nil {
 		return err
 	}
 	if _, err := migrate.Up(cmd.Context(), d.pool, log); err != nil {
@@ -64,14 +64,19 @@ func serve(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	h, err := build(c, d.pool, addr, log)
+	installation, err := c.installation()
 	if err != nil {
 		return err
 	}
-	w, err := startWorkers(cmd.Context(), c, h, keyring, log)
+	h, err := build(c, installation, d.pool, addr, log)
 	if err != nil {
 		return err
 	}
+	w, err := startWorkers(cmd.Context(), c, h, log)
+	if err != nil {
+		return err
+	}
+	defer h.toolbox.close()
 	defer w.end()
 	h.hintFirstAccount(cmd.Context(), cmd.ErrOrStderr())
 	fmt.Fprintf(cmd.OutOrStdout(), "Listening: %s\n", h.url)

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"baton/internal/agent"
 	"baton/internal/definition"
 	"baton/internal/id"
+	"baton/internal/secrets"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 )
@@ -15,11 +20,14 @@ import (
 // toolbox makes the tools of agents, each bound to what its agent may use.
 type toolbox struct {
 	installation definition.Installation
+	dataDir      string
 	store        *sessions.Store
-	makers       map[string]func(definition.Version) (tools.Tool, error)
+	secrets      *secrets.Store
+	more         map[string]toolMaker // beside those that come with Baton
 
-	mu   sync.Mutex
-	made map[versionKey]*tools.Registry
+	mu      sync.Mutex
+	sources map[string]*pgxpool.Pool
+	made    map[versionKey]madeRegistry
 }
 
 type versionKey struct {
@@ -27,16 +35,32 @@ type versionKey struct {
 	version int
 }
 
-func newToolbox(installation definition.Installation, store *sessions.Store) *toolbox {
-	return &toolbox{installation: installation, store: store,
-		makers: map[string]func(definition.Version) (tools.Tool, error){},
-		made:   map[versionKey]*tools.Registry{}}
+type madeRegistry struct {
+	registry *tools.Registry
+	at       time.Time
+}
+
+// remakeAfter is how soon a changed secret reaches the tools that use it.
+const remakeAfter = 30 * time.Second
+
+func newToolbox(installation definition.Installation, dataDir string, store *sessions.Store, values *secrets.Store) *toolbox {
+	return &toolbox{installation: installation, dataDir: dataDir, store: store, secrets: values,
+		sources: map[string]*pgxpool.Pool{}, made: map[versionKey]madeRegistry{}}
+}
+
+// close ends the connections to data sources.
+func (b *toolbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, pool := range b.sources {
+		pool.Close()
+	}
 }
 
 // names are the tools that a definition may list.
 func (b *toolbox) names() []string {
 	names := []string{}
-	for name := range b.makers {
+	for name := range b.makers() {
 		names = append(names, name)
 	}
 	for _, t := range agent.Own(b.store) {
@@ -47,38 +71,41 @@ func (b *toolbox) names() []string {
 }
 
 // registry is the set of tools of an agent's version: those that it lists, and
-// the loop's own. Versions don't change, so a registry is made once.
+// the loop's own.
 func (b *toolbox) registry(v definition.Version) (*tools.Registry, error) {
 	key := versionKey{v.ID, v.Number}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r := b.made[key]; r != nil {
-		return r, nil
+	if made, ok := b.made[key]; ok && time.Since(made.at) < remakeAfter {
+		return made.registry, nil
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
 	list := agent.Own(b.store)
 	have := map[string]bool{}
 	for _, t := range list {
 		have[t.Spec().Name] = true
 	}
+	makers := b.makers()
 	for _, name := range v.Agent.Tools {
 		if have[name] {
 			continue
 		}
-		maker := b.makers[name]
+		maker := makers[name]
 		if maker == nil {
 			return nil, fmt.Errorf("there is no tool %q in this build", name)
 		}
-		t, err := maker(v)
+		t, err := maker(ctx, v)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s of agent %s: %w", name, v.Slug, err)
 		}
-		list = append(list, t)
+		list = append(list, limited{t, v.Agent.Budgets.Timeout.Std(), v.Agent.Budgets.Deadline.Std()})
 		have[name] = true
 	}
 	r, err := tools.NewRegistry(list...)
 	if err != nil {
 		return nil, err
 	}
-	b.made[key] = r
+	b.made[key] = madeRegistry{r, time.Now()}
 	return r, nil
 }

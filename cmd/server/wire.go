@@ -13,8 +13,11 @@ import (
 
 	"baton/internal/auth"
 	"baton/internal/definition"
+	"baton/internal/escalation"
+	"baton/internal/escalation/decide"
 	"baton/internal/jobs"
 	"baton/internal/postgres/migrate"
+	"baton/internal/secrets"
 	"baton/internal/sessions"
 	"baton/web"
 )
@@ -26,24 +29,30 @@ type house struct {
 	definitions *definition.Store
 	sessions    *sessions.Store
 	inserter    *jobs.Inserter
+	escalations *escalation.Store
+	desk        *decide.Desk
+	keyring     *secrets.Keyring
+	secrets     *secrets.Store
 	toolbox     *toolbox
 	models      *models
 	handler     http.Handler
 	url         string // where people reach the pages
 }
 
-// build makes the rooms, each from those below it. addr is where the pages are
+// build makes the rooms, each from those below it. installation is what agents
+// may name; addr is where the pages are
 // served, empty in a command that serves none.
-func build(c config, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
+func build(c config, installation definition.Installation, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
 	h = house{pool: pool, accounts: auth.NewAccounts(pool), sessions: sessions.NewStore(pool), models: &models{}}
 	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
 		return h, err
 	}
-	installation, err := c.installation()
-	if err != nil {
+	h.escalations, h.desk = escalation.NewStore(pool), decide.NewDesk(pool, h.inserter)
+	if h.keyring, err = openKeyring(c); err != nil {
 		return h, err
 	}
-	h.toolbox = newToolbox(installation, h.sessions)
+	h.secrets = secrets.NewStore(pool, h.keyring)
+	h.toolbox = newToolbox(installation, c.dataDir(), h.sessions, h.secrets)
 	h.definitions = definition.NewStore(pool, installation.Known(h.toolbox.names()), playbookFaults)
 	h.url = "http://" + addr
 	var public *url.URL

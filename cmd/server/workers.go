@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"baton/internal/agent"
+	"baton/internal/escalation/decide"
 	"baton/internal/id"
 	"baton/internal/jobs"
 	"baton/internal/redact"
@@ -39,7 +42,7 @@ const drainFor = 10 * time.Second
 
 // startWorkers joins the replicas, takes back what this one's former life held,
 // and begins to work.
-func startWorkers(ctx context.Context, c config, h house, keyring *secrets.Keyring, log *slog.Logger) (*workers, error) {
+func startWorkers(ctx context.Context, c config, h house, log *slog.Logger) (*workers, error) {
 	replica, err := sessions.Join(ctx, h.pool, c.dataDir(), log)
 	if err != nil {
 		return nil, err
@@ -47,11 +50,12 @@ func startWorkers(ctx context.Context, c config, h house, keyring *secrets.Keyri
 	w := &workers{pool: h.pool, replica: replica, log: log}
 	w.agent = agent.NewWorker(agent.Deps{
 		DB: h.pool, Store: h.sessions, Definitions: h.definitions, Inserter: h.inserter, Replica: replica,
-		Keys: toolKeys(keyring), Keyring: keyring, Retries: new(tools.RetryBudgets), Stuck: new(atomic.Int64),
-		Tools: h.toolbox.registry, Model: h.models.model, Redactor: sessionRedactor(keyring), Log: log,
+		Keys: toolKeys(h.keyring), Keyring: h.keyring, Retries: new(tools.RetryBudgets), Stuck: new(atomic.Int64),
+		Tools: h.toolbox.registry, Model: h.models.model, Redactor: sessionRedactor(h.keyring, h.secrets), Log: log,
 	})
 	list := river.NewWorkers()
 	river.AddWorker(list, w.agent)
+	river.AddWorker(list, decide.NewExpireWorker(h.desk))
 	if w.client, err = jobs.NewClient(h.pool, list, log); err != nil {
 		replica.Leave(ctx, h.pool)
 		return nil, err
@@ -97,12 +101,19 @@ func toolKeys(k *secrets.Keyring) tools.Keys {
 }
 
 // sessionRedactor gives each session a redactor whose placeholders are its own.
-func sessionRedactor(k *secrets.Keyring) func(id.Session) *redact.Redactor {
-	return func(session id.Session) *redact.Redactor {
-		r, err := redact.New(redact.Options{Key: k.Derive("redact " + session.String())})
+// What it knows besides shapes are the installation's secrets and those in this
+// process's environment.
+func sessionRedactor(k *secrets.Keyring, store *secrets.Store) func(context.Context, id.Session) (*redact.Redactor, error) {
+	environment := redact.FromEnviron(os.Environ())
+	return func(ctx context.Context, session id.Session) (*redact.Redactor, error) {
+		values, err := store.Values(ctx)
 		if err != nil {
-			panic(err) // only patterns can be wrong, and there are none
+			return nil, err
 		}
-		return r
+		known := slices.Clone(environment)
+		for name, value := range values {
+			known = append(known, redact.Known{Name: name, Value: value})
+		}
+		return redact.New(redact.Options{Key: k.Derive("redact " + session.String()), Known: known})
 	}
 }

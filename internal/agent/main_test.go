@@ -110,12 +110,8 @@ func (h *house) deps() agent.Deps {
 			}
 			return m, err
 		},
-		Redactor: func(id.Session) *redact.Redactor {
-			r, err := redact.New(redact.Options{Key: []byte("k")})
-			if err != nil {
-				panic(err)
-			}
-			return r
+		Redactor: func(context.Context, id.Session) (*redact.Redactor, error) {
+			return redact.New(redact.Options{Key: []byte("k")})
 		},
 	}
 }

@@ -39,8 +39,8 @@ type Deps struct {
 	Tools func(definition.Version) (*tools.Registry, error)
 	// Model is the model of a session, by the name that the session has.
 	Model func(version definition.Version, name string) (llm.Model, error)
-	// Redactor is the session's.
-	Redactor func(id.Session) *redact.Redactor
+	// Redactor is the session's: its placeholders are its own.
+	Redactor func(context.Context, id.Session) (*redact.Redactor, error)
 	Log      *slog.Logger
 	// ModelBackoff is the base of the waits between tries at a model; 0 is a
 	// second.
@@ -203,7 +203,10 @@ func (w *Worker) run(ctx context.Context, lease *sessions.Lease, row sessions.Se
 		return err
 	}
 	s := &sitting{w: w, lease: lease, row: row, st: st, began: time.Now(), base: row.WorkingMS,
-		cancel: row.CancelRequested, pause: row.PauseRequested, redactor: w.Redactor(row.ID)}
+		cancel: row.CancelRequested, pause: row.PauseRequested}
+	if s.redactor, err = w.Redactor(ctx, row.ID); err != nil {
+		return err
+	}
 	if s.version, err = w.version(ctx, row.Agent); err != nil {
 		return err
 	}
@@ -270,6 +273,10 @@ func (s *sitting) advance(ctx context.Context) (done bool, err error) {
 		return true, s.end(ctx, sessions.Cancelled, nil)
 	case len(s.runnable()) > 0:
 		return false, s.dispatch(ctx)
+	case len(s.toRaise()) > 0:
+		return s.raise(ctx)
+	case len(s.st.openCalls()) > 0:
+		return s.park(ctx, sessions.Waiting) // for the answers to what was raised
 	case s.pause:
 		return s.park(ctx, sessions.Paused)
 	case s.w.draining(), s.sliceOver():

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"baton/internal/definition"
+	"baton/internal/safehttp"
+	"baton/internal/tools"
+	"baton/internal/tools/builtin"
+)
+
+// toolMaker binds a tool to what an agent may use.
+type toolMaker func(context.Context, definition.Version) (tools.Tool, error)
+
+// makers are those of the tools that come with Baton, and of any others.
+func (b *toolbox) makers() map[string]toolMaker {
+	all := map[string]toolMaker{
+		"query_db":     b.queryDB,
+		"read_file":    b.readFile,
+		"http_request": b.httpRequest,
+	}
+	maps.Copy(all, b.more)
+	return all
+}
+
+func (b *toolbox) queryDB(ctx context.Context, v definition.Version) (tools.Tool, error) {
+	name := v.Agent.DataSource
+	source, ok := b.installation.DataSources[name]
+	if !ok {
+		return nil, fmt.Errorf("the data source %q is not in the configuration", name)
+	}
+	if pool, open := b.sources[name]; open {
+		return builtin.QueryDB(name, pool)
+	}
+	pool, err := builtin.OpenDataSource(context.WithoutCancel(ctx), source.URL)
+	if err != nil {
+		return nil, fmt.Errorf("open data source %s: %w", name, err)
+	}
+	b.sources[name] = pool
+	return builtin.QueryDB(name, pool)
+}
+
+// readFile reads in the agent's own folder, which is made empty if there is
+// none.
+func (b *toolbox) readFile(_ context.Context, v definition.Version) (tools.Tool, error) {
+	dir := b.workspace(v.Slug)
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return builtin.ReadFile(root)
+}
+
+func (b *toolbox) workspace(slug string) string { return filepath.Join(b.dataDir, "workspaces", slug) }
+
+// okWithError is how a failure looks that comes with a good status, in the
+// hosts of this installation: an object with "error" in it.
+var okWithError = []builtin.ErrorBody{{Field: "/error"}}
+
+func (b *toolbox) httpRequest(ctx context.Context, v definition.Version) (tools.Tool, error) {
+	var hosts []builtin.HTTPHost
+	for _, name := range v.Agent.Hosts {
+		known := b.installation.Hosts[name]
+		host := builtin.HTTPHost{
+			Host:       safehttp.Host{Name: name, Address: known.Address, AllowPrivate: known.AllowPrivate},
+			HonoursKey: known.HonoursIdempotencyKey, Errors: okWithError,
+		}
+		if known.Auth.Header != "" {
+			values, err := b.secrets.Values(ctx)
+			if err != nil {
+				return nil, err
+			}
+			value, ok := values[known.Auth.Secret]
+			if !ok {
+				return nil, fmt.Errorf("host %s needs the secret %q; set it with: server secret set %s", name, known.Auth.Secret, known.Auth.Secret)
+			}
+			host.Header = map[string]string{known.Auth.Header: value}
+		}
+		hosts = append(hosts, host)
+	}
+	t, _, err := builtin.HTTPRequest(hosts)
+	return t, err
+}
+
+// limited is a tool within its agent's limits of time, which may only shorten
+// its own.
+type limited struct {
+	tools.Tool
+	timeout, deadline time.Duration
+}
+
+// Spec is the tool's, with the shorter of both limits.
+func (l limited) Spec() tools.Spec {
+	spec := l.Tool.Spec()
+	shorten := func(limit *time.Duration, most, def time.Duration) {
+		if own := max(*limit, 0); most > 0 && (own == 0 && most < def || own > most) {
+			*limit = most
+		}
+	}
+	shorten(&spec.Timeout, l.timeout, tools.DefaultTimeout)
+	shorten(&spec.Deadline, l.deadline, tools.DefaultDeadline)
+	if spec.Deadline > 0 && spec.Timeout > spec.Deadline {
+		spec.Timeout = spec.Deadline
+	}
+	return spec
+}
+
+// Run is the tool's.
+func (l limited) Run(ctx context.Context, args json.RawMessage) (tools.Output, error) {
+	return l.Tool.Run(ctx, args)
+}
