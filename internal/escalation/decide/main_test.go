@@ -154,7 +154,7 @@ func (h house) ask(t testing.TB, raises ...escalation.Raise) waiting {
 
 func (h house) claim(t testing.TB, s id.Session) *sessions.Lease {
 	t.Helper()
-	lease, err := h.sessions.Claim(t.Context(), h.replica, s)
+	lease, _, err := h.sessions.Claim(t.Context(), h.replica, s)
 	if err != nil {
 		t.Fatalf("claim: %v", err)
 	}
