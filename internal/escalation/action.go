@@ -7,15 +7,19 @@ import (
 	"strings"
 
 	"baton/internal/clean"
+	"baton/internal/redact"
 	"baton/internal/tools"
 )
 
 // action is what a person is shown of a call that is to be approved. Nothing in
 // it but the arguments comes from a model.
-func action(plan tools.Plan, spec tools.Spec) *Action {
+func action(plan tools.Plan, spec tools.Spec, r *redact.Redactor) *Action {
 	args := plan.Call.Args
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
+	}
+	if r != nil {
+		args = r.With(nil, spec.Sensitive).JSON(args)
 	}
 	shown, err := clean.JSON(args)
 	if err != nil {

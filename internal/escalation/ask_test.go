@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"baton/internal/escalation"
+	"baton/internal/redact"
 	"baton/internal/tools"
 )
 
 func parse(t *testing.T, args string) (escalation.Ask, []escalation.Fault) {
 	t.Helper()
-	return escalation.ParseAsk(json.RawMessage(args))
+	return escalation.ParseAsk(json.RawMessage(args), nil)
 }
 
 // R: Q1, C2
@@ -167,7 +168,7 @@ func FuzzParseAsk(f *testing.F) {
 	f.Add(`{"kind": "failed", "facts": [{"label": "x", "value": 9007199254740993, "call_id": "call_1"}]}`)
 	f.Add(`{"question": null, "options": null, "parameters": null, "response_schema": null}`)
 	f.Fuzz(func(t *testing.T, args string) {
-		ask, faults := escalation.ParseAsk(json.RawMessage(args))
+		ask, faults := escalation.ParseAsk(json.RawMessage(args), nil)
 		if !escalation.Vague(faults) {
 			return
 		}
@@ -210,4 +211,51 @@ func prepare(call tools.Call) (tools.Plan, tools.Spec) {
 		"en":      {Title: "Refund", Sentence: "Refund {amount} to {customer.name}", Reversal: "For 30 days."},
 		"zh-Hans": {Title: "退款", Sentence: "向 {customer.name} 退款 {amount}"},
 	}}
+}
+
+// R: O3, Q3
+// case: abuse A30
+func TestSecretsAreMaskedAndTheBoundCallStaysExact(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-correct-horse"
+	r, err := redact.New(redact.Options{Known: []redact.Known{{Name: "psp", Value: secret}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := `{"question": "Shall I log in with ` + secret + ` now?", "title": "` + secret + `", "problem": "` + secret + `", "reason_code": "login",
+		"options": [{"label": "Use ` + secret + `", "consequence": "` + secret + `", "action": {"tool": "refund", "args": {"amount": "` + secret + `", "customer": {"name": "Ana"}, "pin": "4711"}}}, "Leave it"],
+		"facts": [{"label": "Key", "value": "` + secret + `"}], "parameters": {"k": "` + secret + `"}}`
+	ask, faults := escalation.ParseAsk(json.RawMessage(args), r)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	var exact string
+	draft, faults := escalation.Compose(ask, escalation.Known{Redact: r, Prepare: func(call tools.Call) (tools.Plan, tools.Spec) {
+		exact = string(call.Args)
+		plan, spec := prepare(call)
+		plan.Digest, spec.Sensitive = "d", []string{"/pin"}
+		return plan, spec
+	}})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if !strings.Contains(exact, secret) || !strings.Contains(exact, "4711") {
+		t.Errorf("what would run is %s", exact)
+	}
+	b, err := json.Marshal(draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{secret, "4711"} {
+		if strings.Contains(string(b), s) {
+			t.Errorf("%s stands in %s", s, b)
+		}
+	}
+
+	form, faults := escalation.ParseAsk(json.RawMessage(`{"question": "What is the password there?", "kind": "input", "response_schema":
+		{"type": "object", "required": ["password"], "properties": {"password": {"type": "string", "description": "not `+secret+`"}}}}`), r)
+	if len(faults) > 0 || strings.Contains(string(form.ResponseSchema), secret) ||
+		len(escalation.Misfits(form.ResponseSchema, json.RawMessage(`{"password": "x"}`))) > 0 {
+		t.Errorf("faults %v, schema %s", faults, form.ResponseSchema)
+	}
 }
