@@ -119,14 +119,14 @@ create table sealed_args (
     primary key (session_id, n)
 );
 
--- The same request sent twice gets the first one's reply.
+-- The same request sent twice gets the first one's reply. The row is written by
+-- the transaction that did what was asked; json keeps the reply to the byte.
 create table idempotency_keys (
-    actor      text not null,
-    key        text not null,
-    body_hash  bytea not null,
-    status     int not null,
-    reply      json not null,
-    created_at timestamptz not null default now(),
+    actor        text not null,
+    key          text not null,
+    request_hash bytea not null,
+    reply        json not null,
+    created_at   timestamptz not null default now(),
     primary key (actor, key)
 );
 create index idempotency_keys_created_at_idx on idempotency_keys (created_at);

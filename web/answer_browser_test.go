@@ -180,7 +180,7 @@ func TestANoteSurvivesTheTabAndGoesWithTheAnswer(t *testing.T) {
 	want(t, forms.form(t), map[string]string{"option": "hand_over", "message": "Mention the order."})
 }
 
-// R: section 8 — reading and answering work without JavaScript.
+// R: UI — reading and answering work without JavaScript.
 func TestAnsweringWorksWithoutScripts(t *testing.T) {
 	t.Parallel()
 	server, forms := showGallery(t)
@@ -200,6 +200,22 @@ func TestAnsweringWorksWithoutScripts(t *testing.T) {
 	tab.Press("Call them first.")
 	tab.Follow(".answer-go")
 	want(t, forms.form(t), map[string]string{"option": "other", "other": "Call them first."})
+}
+
+// R: Q6 — once the hold has passed the page shows what has become of the answer.
+func TestThePageRenewsItselfWhenAHoldEnds(t *testing.T) {
+	t.Parallel()
+	server, _ := showGallery(t)
+	tab := browsertest.Open(t, browsertest.Desk)
+	tab.Go(server.URL + "/gallery/question-held")
+	if left := browsertest.Eval[int](tab, `Number(document.querySelector("time[data-show=seconds]").textContent)`); left < 60 || left > 3600 {
+		t.Errorf("%d s are left of an hour", left)
+	}
+	tab.EvalToLoad(`document.querySelectorAll(".state [data-until]").forEach((e) => (e.dataset.until = "2000-01-01T00:00:00Z"))`)
+	kind := browsertest.Eval[string](tab, `performance.getEntriesByType("navigation")[0].type`)
+	if kind != "reload" {
+		t.Errorf("the page was left by %q", kind)
+	}
 }
 
 func TestTimesAreInTheReadersZone(t *testing.T) {

@@ -149,7 +149,7 @@ func (s sample) answer(mine bool) *t.Answer {
 	return &t.Answer{
 		Letter: "A", OptionID: "refund_full", Label: s.say("Refund €1,284.00 to the original card", "将 €1,284.00 退回原卡"),
 		Message: s.say("Please mention the order number in the mail.", "请在邮件中写明订单号。"), Who: "Dana Lee", Mine: mine,
-		At: sampleTime.Add(-20 * time.Second), HeldUntil: sampleTime.Add(8 * time.Second), URL: "/decisions/dec_9",
+		At: sampleTime.Add(-20 * time.Second), HeldUntil: sampleTime.Add(time.Hour), URL: "/decisions/dec_9",
 	}
 }
 

@@ -187,14 +187,14 @@ func TestThemeAndLanguageAreKeptWithTheAccountAndInTheBrowser(t *testing.T) {
 		t.Fatalf("set theme: %d to %q", got.status, got.header.Get("Location"))
 	}
 	b.post("/preferences", url.Values{"language": {"zh-Hans"}, "return": {"//evil"}})
-	if body := b.get("/inbox").body; !strings.Contains(body, `<html lang="zh-Hans" data-theme="dark">`) || !strings.Contains(body, "收件箱") {
+	if body := b.get("/inbox").body; !strings.Contains(body, `<html lang="zh-Hans" data-theme="dark"`) || !strings.Contains(body, "收件箱") {
 		t.Errorf("inbox is not dark and Chinese: %.200s", body)
 	}
 	if n := count(t, h.db, `select count(*) from people where theme = 'dark' and language = 'zh-Hans'`); n != 1 {
 		t.Error("the choice isn't with the account")
 	}
 	b.post("/sign-out", nil)
-	if body := b.get("/sign-in").body; !strings.Contains(body, `<html lang="zh-Hans" data-theme="dark">`) {
+	if body := b.get("/sign-in").body; !strings.Contains(body, `<html lang="zh-Hans" data-theme="dark"`) {
 		t.Errorf("sign-in page forgot: %.200s", body)
 	}
 	b.post("/preferences", url.Values{"theme": {"system"}})

@@ -82,7 +82,11 @@ func agentListCommand() *cobra.Command {
 // withHouse runs a command's work with the rooms built over the database.
 func withHouse(cmd *cobra.Command, work func(ctx context.Context, h house) error) error {
 	return withDatabase(cmd, func(ctx context.Context, c config, pool *pgxpool.Pool) error {
-		h, err := build(c, pool, "", c.logger(cmd.ErrOrStderr()))
+		installation, err := c.installation()
+		if err != nil {
+			return err
+		}
+		h, err := build(c, installation, pool, "", c.logger(cmd.ErrOrStderr()))
 		if err != nil {
 			return err
 		}

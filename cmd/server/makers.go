@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,13 +15,18 @@ import (
 	"baton/internal/tools/builtin"
 )
 
-// makers bind each tool that comes with Baton to what an agent may use.
-func (b *toolbox) makers() map[string]func(context.Context, definition.Version) (tools.Tool, error) {
-	return map[string]func(context.Context, definition.Version) (tools.Tool, error){
+// toolMaker binds a tool to what an agent may use.
+type toolMaker func(context.Context, definition.Version) (tools.Tool, error)
+
+// makers are those of the tools that come with Baton, and of any others.
+func (b *toolbox) makers() map[string]toolMaker {
+	all := map[string]toolMaker{
 		"query_db":     b.queryDB,
 		"read_file":    b.readFile,
 		"http_request": b.httpRequest,
 	}
+	maps.Copy(all, b.more)
+	return all
 }
 
 func (b *toolbox) queryDB(ctx context.Context, v definition.Version) (tools.Tool, error) {

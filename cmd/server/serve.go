@@ -64,7 +64,11 @@ func serve(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	h, err := build(c, d.pool, addr, log)
+	installation, err := c.installation()
+	if err != nil {
+		return err
+	}
+	h, err := build(c, installation, d.pool, addr, log)
 	if err != nil {
 		return err
 	}

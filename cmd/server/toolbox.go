@@ -23,6 +23,7 @@ type toolbox struct {
 	dataDir      string
 	store        *sessions.Store
 	secrets      *secrets.Store
+	more         map[string]toolMaker // beside those that come with Baton
 
 	mu      sync.Mutex
 	sources map[string]*pgxpool.Pool

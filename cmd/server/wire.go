@@ -13,6 +13,8 @@ import (
 
 	"baton/internal/auth"
 	"baton/internal/definition"
+	"baton/internal/escalation"
+	"baton/internal/escalation/decide"
 	"baton/internal/jobs"
 	"baton/internal/postgres/migrate"
 	"baton/internal/secrets"
@@ -27,6 +29,8 @@ type house struct {
 	definitions *definition.Store
 	sessions    *sessions.Store
 	inserter    *jobs.Inserter
+	escalations *escalation.Store
+	desk        *decide.Desk
 	keyring     *secrets.Keyring
 	secrets     *secrets.Store
 	toolbox     *toolbox
@@ -35,17 +39,15 @@ type house struct {
 	url         string // where people reach the pages
 }
 
-// build makes the rooms, each from those below it. addr is where the pages are
+// build makes the rooms, each from those below it. installation is what agents
+// may name; addr is where the pages are
 // served, empty in a command that serves none.
-func build(c config, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
+func build(c config, installation definition.Installation, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
 	h = house{pool: pool, accounts: auth.NewAccounts(pool), sessions: sessions.NewStore(pool), models: &models{}}
 	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
 		return h, err
 	}
-	installation, err := c.installation()
-	if err != nil {
-		return h, err
-	}
+	h.escalations, h.desk = escalation.NewStore(pool), decide.NewDesk(pool, h.inserter)
 	if h.keyring, err = openKeyring(c); err != nil {
 		return h, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"baton/internal/agent"
+	"baton/internal/escalation/decide"
 	"baton/internal/id"
 	"baton/internal/jobs"
 	"baton/internal/redact"
@@ -54,6 +55,7 @@ func startWorkers(ctx context.Context, c config, h house, log *slog.Logger) (*wo
 	})
 	list := river.NewWorkers()
 	river.AddWorker(list, w.agent)
+	river.AddWorker(list, decide.NewExpireWorker(h.desk))
 	if w.client, err = jobs.NewClient(h.pool, list, log); err != nil {
 		replica.Leave(ctx, h.pool)
 		return nil, err

@@ -14,6 +14,9 @@ func (s *sitting) facts() tools.Facts {
 		Tools: s.registry, Now: time.Now(), Step: s.st.steps + 1, Keys: s.w.Keys,
 		Policy: s.version.Agent.Permission, Circuit: &s.st.circuit, Cancelled: s.cancel,
 	}
+	for _, a := range s.st.approvals {
+		f.Approvals = append(f.Approvals, a.Approval)
+	}
 	f.Ceilings = []tools.Ceiling{
 		{Name: "calls_per_turn", Used: int64(s.st.turnCalls), Max: b.CallsPerTurn, Unit: "calls"},
 		{Name: "calls", Used: int64(s.st.calls), Max: b.Calls, Unit: "calls"},

@@ -18,7 +18,10 @@ const atOnce = 4
 func (s *sitting) runnable() []*call {
 	var calls []*call
 	for _, c := range s.st.openCalls() {
-		if c.plan.Verdict == tools.Ready {
+		switch {
+		case s.effective(c):
+			calls = append(calls, c)
+		case c.plan.Verdict == tools.Ready && c.question.IsZero() && c.draft == nil:
 			calls = append(calls, c)
 		}
 	}
@@ -33,12 +36,14 @@ func (s *sitting) dispatch(ctx context.Context) error {
 	runnable := s.runnable()
 	first := runnable[0]
 	switch {
+	case s.effective(first):
+		return s.takeAnswer(ctx, first)
 	case own(first.plan.Call.Tool):
 		return s.runOwn(ctx, first)
 	case first.plan.Effect.Repeatable():
 		var side []*call
 		for _, c := range runnable {
-			if !c.plan.Effect.Repeatable() || own(c.plan.Call.Tool) {
+			if !c.plan.Effect.Repeatable() || own(c.plan.Call.Tool) || s.effective(c) {
 				break
 			}
 			side = append(side, c)
@@ -149,6 +154,9 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 	if out.Kept != "" {
 		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.StoreOutputTx(ctx, tx, name, out.Kept) })
 	}
+	if !c.question.IsZero() {
+		also = append(also, s.applied(c))
+	}
 	if c.sealed {
 		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.DropSealedTx(ctx, tx, name) })
 	}
@@ -177,6 +185,8 @@ func (s *sitting) runOwn(ctx context.Context, c *call) error {
 	switch c.plan.Call.Tool {
 	case finishTool:
 		return s.finish(ctx, c)
+	case askTool:
+		return s.ask(ctx, c)
 	default:
 		return fmt.Errorf("run %s: not a tool of the loop", c.plan.Call.Tool)
 	}
@@ -184,4 +194,4 @@ func (s *sitting) runOwn(ctx context.Context, c *call) error {
 
 // own says whether a tool is run by the loop itself rather than by the harness:
 // it ends the session, or parks it.
-func own(tool string) bool { return tool == finishTool }
+func own(tool string) bool { return tool == finishTool || tool == askTool }

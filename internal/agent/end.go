@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/jackc/pgx/v5"
+
+	"baton/internal/escalation"
+	"baton/internal/postgres"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 )
@@ -33,7 +37,7 @@ func (s *sitting) end(ctx context.Context, status sessions.Status, f *failure) e
 		if f != nil {
 			e.Failure = encode(f)
 		}
-		err := s.w.end(ctx, s.lease, e)
+		err := s.w.endAndWithdraw(ctx, s.lease, e)
 		if !errInbox(err) {
 			return err
 		}
@@ -55,9 +59,21 @@ func abandoned(c *call, status sessions.Status) tools.Result {
 	return tools.Refuse(tools.Fail(tools.Cancelled, "The session ended ("+string(status)+") before this call was run."), tools.Meta{})
 }
 
-// end writes a session's end.
-func (w *Worker) end(ctx context.Context, lease *sessions.Lease, e sessions.Ending) error {
-	return w.Store.End(ctx, lease, e)
+// endAndWithdraw ends a session that may have open questions: nobody waits for
+// their answers any more, so they go in the same transaction.
+func (w *Worker) endAndWithdraw(ctx context.Context, lease *sessions.Lease, e sessions.Ending) error {
+	return postgres.InTx(ctx, w.DB, func(tx pgx.Tx) error {
+		if _, err := sessions.LockTx(ctx, tx, lease.Session); err != nil {
+			return err
+		}
+		withdrawn, err := escalation.WithdrawTx(ctx, tx, lease.Session)
+		if err != nil {
+			return err
+		}
+		e.Withdrawn = withdrawn.Pending
+		e.Step.Events = append(e.Step.Events, withdrawn.Events...)
+		return sessions.EndTx(ctx, tx, lease, e)
+	})
 }
 
 func orEmpty(list json.RawMessage) json.RawMessage {

@@ -113,6 +113,10 @@ func (s *sitting) finishAlone(ctx context.Context, record replied) (done bool, e
 
 // finish runs a finish among other calls, after they have ended.
 func (s *sitting) finish(ctx context.Context, c *call) error {
+	if len(s.st.openCalls()) > 1 {
+		return s.refuseFinish(ctx, c, nil, tools.Fail(tools.Conflict, "Other calls of the same reply are still open, so the session can't end with it.",
+			"Finish in a reply of its own, after their results."))
+	}
 	_, err := s.tryFinish(ctx, c, nil)
 	return err
 }
@@ -153,7 +157,7 @@ func (s *sitting) tryFinish(ctx context.Context, c *call, before []sessions.NewE
 			Status: string(sessions.Completed), Outcome: string(outcome), Summary: e.Summary,
 			Evidence: e.Evidence, Unresolved: e.Unresolved, Failed: s.st.unresolved()}})
 	e.Step.Counters = s.counters()
-	err = s.w.end(context.WithoutCancel(ctx), s.lease, e)
+	err = s.w.Store.End(context.WithoutCancel(ctx), s.lease, e)
 	if err == nil {
 		s.st.over = true
 		return true, nil

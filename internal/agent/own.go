@@ -6,7 +6,7 @@ import (
 )
 
 // Own are the tools that every agent has, whatever its definition lists: with
-// them it ends, and reads on.
+// them it ends, reads on, and asks.
 func Own(store *sessions.Store) []tools.Tool {
-	return []tools.Tool{finish{}, readOutput{store}}
+	return []tools.Tool{finish{}, readOutput{store}, askHuman{}}
 }

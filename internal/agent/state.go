@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"baton/internal/escalation"
 	"baton/internal/id"
 	"baton/internal/llm"
 	"baton/internal/sessions"
@@ -31,7 +32,11 @@ type state struct {
 
 	ended map[int]*call // every call that has its result
 
+	approvals []approval                  // given by people, and not used yet
+	answers   map[string]escalation.Event // what was decided, by the question's exact fingerprint
+
 	finishesRefused int // in this turn
+	asksRefused     int
 	badReplies      int // empty, cut or text alone, one after the other
 	noticed         map[string]bool
 	over            bool // the session has ended
@@ -47,7 +52,12 @@ type call struct {
 	result  *tools.Result
 	tries   int
 	stored  bool
-	sealed  bool // the ledger has its arguments only in redacted form
+	// question is the escalation that the call waits for, answer what people (or
+	// the lack of them) said to it.
+	question id.Escalation
+	answer   *escalation.Event
+	draft    *escalation.Draft // ready to be raised, by this worker
+	sealed   bool              // the ledger has its arguments only in redacted form
 	// plannedAt is when this worker planned it, zero for a former one's.
 	plannedAt time.Time
 }
@@ -71,7 +81,7 @@ func (s *state) parseAlias(name string) (n int, ok bool) {
 }
 
 func fold(session sessions.Session, events []sessions.Event) (*state, error) {
-	s := &state{session: session.ID, turn: 1, ended: map[int]*call{}, noticed: map[string]bool{}}
+	s := &state{session: session.ID, turn: 1, ended: map[int]*call{}, answers: map[string]escalation.Event{}, noticed: map[string]bool{}}
 	for _, e := range events {
 		if err := s.apply(e); err != nil {
 			return nil, fmt.Errorf("fold event %d of %s: %w", e.Seq, session.ID, err)
@@ -115,6 +125,12 @@ func (s *state) apply(e sessions.Event) error {
 			return err
 		}
 		s.notice(d)
+	case sessions.EscalationRaised:
+		var d escalation.Event
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		s.raised(d)
 	case sessions.SessionEnded:
 		s.over = true
 	default:
@@ -125,7 +141,16 @@ func (s *state) apply(e sessions.Event) error {
 
 // applyOutside takes an event that was written from outside the worker.
 func (s *state) applyOutside(e sessions.Event) error {
-	if e.Type != sessions.MessageReceived {
+	switch e.Type {
+	case sessions.EscalationAnswered, sessions.EscalationExpired, sessions.EscalationUndone:
+		var d escalation.Event
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		s.answered(e.Type, d)
+		return nil
+	case sessions.MessageReceived:
+	default:
 		return nil
 	}
 	var d struct {
@@ -146,7 +171,7 @@ func (s *state) applyOutside(e sessions.Event) error {
 // forgotten.
 func (s *state) personSpoke() {
 	s.turn++
-	s.turnSteps, s.turnCalls, s.finishesRefused, s.badReplies = 0, 0, 0, 0
+	s.turnSteps, s.turnCalls, s.finishesRefused, s.asksRefused, s.badReplies = 0, 0, 0, 0, 0
 	s.noticed = map[string]bool{}
 	s.circuit.PersonSpoke()
 }
@@ -179,6 +204,9 @@ func (s *state) replied(d replied) {
 		s.calls++
 		s.turnCalls++
 		s.current = append(s.current, &call{plan: p, step: s.steps, turn: s.turn, started: starts[p.Call.N]})
+		if p.Verdict == tools.Ready {
+			s.useApproval(p.Approval)
+		}
 		message.Calls = append(message.Calls, p.Call)
 	}
 	s.messages = append(s.messages, message)
@@ -210,8 +238,15 @@ func (s *state) callEnded(n int, d ended) {
 	c.result, c.tries, c.stored = &result, result.Meta().Attempts, d.Stored
 	s.ended[n] = c
 	s.circuit.Observe(tools.Observed{N: n, Step: c.step, Exact: c.plan.Exact, Effect: c.plan.Effect, Result: result})
-	if c.plan.Call.Tool == finishTool && !result.OK() {
+	switch {
+	case result.OK():
+	case c.plan.Call.Tool == finishTool:
 		s.finishesRefused++
+	case c.plan.Call.Tool == askTool:
+		s.asksRefused++
+	}
+	if c.answer != nil && c.answer.Decision != nil {
+		s.after = append(s.after, llm.Message{Role: llm.RoleDecision, Decision: decisionRecord(*c.answer)})
 	}
 	s.settle()
 }

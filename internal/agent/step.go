@@ -67,22 +67,10 @@ func (s *sitting) plan(reply llm.Reply) []tools.Plan {
 		}
 		c.Cut = c.Cut || reply.Stop == llm.StopMaxTokens && i == len(reply.Calls)-1
 		p := tools.Prepare(c, facts)
-		if p.Verdict == tools.Awaiting {
-			p = unapproved(p)
-		}
 		advance(&facts, p)
 		plans = append(plans, p)
 	}
 	return plans
-}
-
-// unapproved refuses a call that a person would have to approve, while nobody
-// can be asked.
-func unapproved(p tools.Plan) tools.Plan {
-	refused := tools.Refuse(tools.Fail(tools.PermissionDenied, "This call needs a person's approval, and nobody can be asked for it here.",
-		"Do it another way that is allowed, or report that it is left to do."), tools.Meta{})
-	p.Verdict, p.Result = tools.Ended, &refused
-	return p
 }
 
 // starts picks the calls that are started by the write of the reply itself:

@@ -273,6 +273,10 @@ func (s *sitting) advance(ctx context.Context) (done bool, err error) {
 		return true, s.end(ctx, sessions.Cancelled, nil)
 	case len(s.runnable()) > 0:
 		return false, s.dispatch(ctx)
+	case len(s.toRaise()) > 0:
+		return s.raise(ctx)
+	case len(s.st.openCalls()) > 0:
+		return s.park(ctx, sessions.Waiting) // for the answers to what was raised
 	case s.pause:
 		return s.park(ctx, sessions.Paused)
 	case s.w.draining(), s.sliceOver():

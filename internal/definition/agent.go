@@ -3,6 +3,7 @@ package definition
 import (
 	"strings"
 	"time"
+	"unicode"
 
 	"baton/internal/permission"
 )
@@ -33,6 +34,11 @@ type Agent struct {
 
 // Scripted says whether the agent's model is its playbook.
 func (a Agent) Scripted() bool { return strings.HasPrefix(a.Model, "scripted/") }
+
+// ValidModel says whether a text names a model as agents do: provider/model.
+func ValidModel(model string) bool {
+	return modelForm.MatchString(model) && !strings.ContainsFunc(model, unicode.IsControl)
+}
 
 // Budgets bound an agent's work. 0 means no limit for Tokens and CostMicros,
 // and the tool's own limit for Timeout and Deadline; the others are above 0.

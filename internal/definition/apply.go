@@ -34,6 +34,19 @@ type Applied struct {
 // Problems: definition_invalid (with all faults as its member "errors"),
 // team_unknown, agent_slug_taken (another team's agent has it), not_allowed.
 func (s *Store) Apply(ctx context.Context, actor auth.Actor, f File) (Applied, error) {
+	return s.apply(ctx, actor, f, func(int) bool { return true })
+}
+
+// ApplyOver is Apply for one who has seen the given version of the agent, 0 for
+// none: if another is current by now, nothing is done. The further problem is
+// precondition_failed.
+func (s *Store) ApplyOver(ctx context.Context, actor auth.Actor, f File, version int) (Applied, error) {
+	return s.apply(ctx, actor, f, func(current int) bool { return current == version })
+}
+
+// apply asks fits whether the version that is current now, 0 for none, may be
+// replaced.
+func (s *Store) apply(ctx context.Context, actor auth.Actor, f File, fits func(current int) bool) (Applied, error) {
 	agent, faults := Parse(f, s.known)
 	if len(faults) == 0 && agent.Playbook != "" {
 		faults = s.check(filepath.Base(agent.Playbook), string(f.Playbook))
@@ -46,7 +59,7 @@ func (s *Store) Apply(ctx context.Context, actor auth.Actor, f File) (Applied, e
 	}
 	var applied Applied
 	err := postgres.InTx(ctx, s.db, func(tx pgx.Tx) (err error) {
-		applied, err = applyTx(ctx, tx, actor, f, agent)
+		applied, err = applyTx(ctx, tx, actor, f, agent, fits)
 		return err
 	})
 	if err != nil {
@@ -76,7 +89,7 @@ update agents set team_id = $2, name = $3, current_version = $4, updated_at = no
 where id = $1`
 )
 
-func applyTx(ctx context.Context, tx pgx.Tx, actor auth.Actor, f File, agent Agent) (Applied, error) {
+func applyTx(ctx context.Context, tx pgx.Tx, actor auth.Actor, f File, agent Agent, fits func(int) bool) (Applied, error) {
 	a := Applied{Slug: agent.Slug}
 	team, err := teamTx(ctx, tx, actor, agent)
 	if err != nil {
@@ -100,6 +113,13 @@ func applyTx(ctx context.Context, tx pgx.Tx, actor auth.Actor, f File, agent Age
 			return a, problem.Wrap(err, problem.Conflict, "agent_slug_taken", problem.Params{"slug": agent.Slug}).At("slug")
 		}
 		return a, err
+	}
+	seen := current
+	if isNew {
+		seen = 0
+	}
+	if !fits(seen) {
+		return a, problem.New(problem.Conflict, "precondition_failed", problem.Params{"version": seen}).At("If-Match")
 	}
 	hash := contentHash(f)
 	err = tx.QueryRow(ctx, sqlFindVersion, a.ID, hash).Scan(&a.Version)

@@ -232,3 +232,31 @@ func TestListGoesOnAfterASlug(t *testing.T) {
 		t.Errorf("saw %s", seen)
 	}
 }
+
+// R: I1
+func TestApplyOverRefusesWhatTheSenderHasNotSeen(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	admin := signIn(t, db, auth.NewPerson{Name: "Mara", Role: auth.Admin, Team: "support"})
+	store := definition.NewStore(db, definition.Known{}, nil)
+	one, two := file("desk", "support", "one"), file("desk", "support", "two")
+	for i, step := range []struct {
+		file   definition.File
+		seen   int
+		refuse bool
+	}{
+		{one, 1, true}, // there is none yet
+		{one, 0, false},
+		{two, 0, true}, // there is one now
+		{two, 1, false},
+		{one, 1, true},
+	} {
+		_, err := store.ApplyOver(t.Context(), admin, step.file, step.seen)
+		if step.refuse != problem.Is(err, "precondition_failed") || !step.refuse && err != nil {
+			t.Errorf("apply %d over version %d: %v", i, step.seen, err)
+		}
+	}
+	if v, err := store.Get(t.Context(), admin, "desk", 0); err != nil || v.Number != 2 {
+		t.Errorf("current is version %d, %v", v.Number, err)
+	}
+}

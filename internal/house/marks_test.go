@@ -57,28 +57,35 @@ type mark struct{ at, id, test string }
 var (
 	isMark   = regexp.MustCompile(`^// *(R|case)\b *:`)
 	idOfR    = `(?:I18N|UI|[A-Z]\d{1,2}|[A-Z] \(appendix\))`
-	idOfCase = `(?:fault F\d\d|abuse A\d\d|harness A\d{1,2})`
-	note     = `(?: \([^)]+\))?`
+	idOfCase = `(?:fault F|abuse A|harness A|[FA])\d{1,2}`
+	note     = `(?: \([^),]+\))?`
 	// A list of ids, each with a note if need be, and words after a dash or a
 	// colon.
 	marksR    = regexp.MustCompile(`^// R: (` + idOfR + note + `(?:, ` + idOfR + note + `)*)(?: —.*|:.*)?$`)
 	marksCase = regexp.MustCompile(`^// case: (` + idOfCase + note + `(?:, ` + idOfCase + note + `)*)(?: —.*|:.*)?$`)
-	anID      = regexp.MustCompile(`^` + `(?:` + idOfR + `|` + idOfCase + `)`)
+	firstR    = regexp.MustCompile(`^` + idOfR)
+	firstCase = regexp.MustCompile(`^(fault |abuse |harness )?([FA]\d{1,2})`)
 )
 
 // idsIn reads a comment line; ok is false for a mark that is badly written.
 func idsIn(line string) (ids []string, ok bool) {
-	m := marksR.FindStringSubmatch(line)
-	if m == nil {
-		m = marksCase.FindStringSubmatch(line)
+	if m := marksR.FindStringSubmatch(line); m != nil {
+		for _, item := range strings.Split(m[1], ", ") {
+			ids = append(ids, firstR.FindString(item))
+		}
+		return ids, true
 	}
+	m := marksCase.FindStringSubmatch(line)
 	if m == nil {
 		return nil, false
 	}
+	list := "" // the name of a list counts until the next: fault F01, F02, abuse A13
 	for _, item := range strings.Split(m[1], ", ") {
-		if id := anID.FindString(item); id != "" { // else the rest of a note
-			ids = append(ids, id)
+		id := firstCase.FindStringSubmatch(item)
+		if id[1] != "" {
+			list = id[1]
 		}
+		ids = append(ids, list+id[2])
 	}
 	return ids, true
 }
@@ -228,14 +235,14 @@ func TestMarksAreRead(t *testing.T) {
 		{"// R: E2, X4 — and why", "E2 X4"},
 		{"// R: X4 (numbers as written), C (appendix): no number changes", "X4 C (appendix)"},
 		{"// R: UI, I18N — the reader's language", "UI I18N"},
-		{"// case: fault F07, abuse A13", "fault F07 abuse A13"},
-		{"// case: harness A7", "harness A7"},
+		{"// case: fault F07, F08, abuse A13", "fault F07 fault F08 abuse A13"},
+		{"// case: harness A7, A11", "harness A7 harness A11"},
 	} {
 		if ids, ok := idsIn(c.line); !ok || strings.Join(ids, " ") != c.want {
 			t.Errorf("%q reads as %q (%t), want %q", c.line, strings.Join(ids, " "), ok, c.want)
 		}
 	}
-	for _, line := range []string{"// R: E2 X4", "// R: appendix C", "// case: F07", "// case: fault F7", "// R: "} {
+	for _, line := range []string{"// R: E2 X4", "// R: appendix C", "// case: fault", "// R: "} {
 		if ids, ok := idsIn(line); ok {
 			t.Errorf("%q reads as %q, and is badly written", line, ids)
 		}

@@ -1,18 +1,19 @@
 package house
 
-// plan says which rooms of ours the code of a room may import, by the room's
-// own words: an arrow that isn't here is a decision still to be taken, and a
-// room that isn't here has no place in the house yet. docs/design.md gives the
-// reasons. Rooms are listed from the top down; nothing points up.
+// plan says, for each room, which rooms of ours its code may import. An arrow
+// that isn't here is a decision still to be taken; a room that isn't here has no
+// place in the house yet. docs/design.md gives the reasons. Rooms are listed
+// from the top down, some before they are built; nothing points up.
 //
 // Names below internal/ are written without it.
 var plan = map[string][]string{
 	"cmd/server": {"..."}, // it builds everything
 
 	// The door for HTTP and what it shows.
-	"web":                   {"templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "id", "problem"},
-	"web/api":               {"escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
-	"web/browsertest":       {}, // a browser for tests
+	"web":             {"templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "id", "problem"},
+	"web/api":         {"escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
+	"web/browsertest": {}, // a browser for tests
+	// Pages name assets by their address, which carries the assets' digest.
 	"templates":             {"templates/ui", "i18n", "static"},
 	"templates/ui":          {"i18n", "static"},
 	"static":                {},
@@ -20,9 +21,9 @@ var plan = map[string][]string{
 	"migrations":            {},
 	"house":                 {},
 
-	// The loop, and work in the background. None of these is imported by a
-	// room other than cmd/server.
-	"agent":     {"escalation", "sessions", "definition", "tools", "llm", "jobs", "live", "auth", "permission", "redact", "clean", "telemetry", "postgres", "i18n", "id", "problem"},
+	// The loop, and work in the background. They are reached by jobs; cmd/server
+	// alone imports them (and web, for the pages of insights).
+	"agent":     {"escalation", "sessions", "definition", "tools", "llm", "jobs", "live", "auth", "permission", "redact", "clean", "secrets", "telemetry", "postgres", "i18n", "id", "problem"},
 	"notify":    {"escalation", "sessions", "definition", "jobs", "live", "auth", "mail", "secrets", "redact", "safehttp", "markdown", "telemetry", "postgres", "i18n", "page", "id", "problem"},
 	"insights":  {"escalation", "sessions", "definition", "jobs", "live", "auth", "telemetry", "postgres", "page", "id", "problem"},
 	"retention": {"escalation", "sessions", "jobs", "live", "auth", "telemetry", "postgres", "id", "problem"},
@@ -78,6 +79,7 @@ var forTests = []string{"postgres/pgtest", "web/browsertest"}
 
 // testsMay is what the tests of a room use beside what lies below it.
 var testsMay = map[string][]string{
+	"agent": {"llm/scripted"},               // its model
 	"demo":  {"llm", "llm/scripted"},        // they play the sample playbooks
 	"house": {"definition", "llm/scripted"}, // they read the examples in docs/
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +23,11 @@ var foreignSQL = []string{
 }
 
 // otherSchemas are the rooms whose statements run on another database than
-// Baton's, with the constants that make its schema there, in order.
+// Baton's, with what makes its schema there, in order: statements of the room by
+// name, and SQL.
 var otherSchemas = map[string][]string{
-	"demo": {"sqlShopSchema", "sqlShopIndexes", "sqlShopRights"}, // the sample business's
+	"demo":  {"sqlShopSchema", "sqlShopIndexes", "sqlShopRights"}, // the sample business's
+	"bench": {"create extension pg_stat_statements", "sqlLimitTable"},
 }
 
 // R: Y1 — a statement that Postgres refuses is found here, not by a person.
@@ -35,21 +38,27 @@ func TestEachStatementPreparesOnTheSchema(t *testing.T) {
 		t.Fatalf("found %d statements: the scan is broken", len(statements))
 	}
 	prepare(t, pgtest.Tx(t), slices.DeleteFunc(slices.Clone(statements), func(s statement) bool { return otherSchemas[s.room] != nil }))
+	if os.Getenv("BATON_TEST_DATABASE_URL") != "" {
+		return // where we may not be allowed to make roles and extensions
+	}
 	for room, schema := range otherSchemas {
 		tx, err := pgtest.Open(t, pgtest.Empty(t)).Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		statements := slices.DeleteFunc(slices.Clone(statements), func(s statement) bool { return s.room != room })
-		for _, name := range schema {
-			i := slices.IndexFunc(statements, func(s statement) bool { return s.name == name })
-			if i < 0 {
-				t.Fatalf("%s has no %s", room, name)
+		for _, sql := range schema {
+			if isStatement(sql) {
+				i := slices.IndexFunc(statements, func(s statement) bool { return s.name == sql })
+				if i < 0 {
+					t.Fatalf("%s has no %s", room, sql)
+				}
+				sql = statements[i].sql
+				statements = slices.Delete(statements, i, i+1)
 			}
-			if _, err := tx.Exec(t.Context(), statements[i].sql); err != nil {
-				t.Fatalf("%s: %s: %v", statements[i].at, name, err)
+			if _, err := tx.Exec(t.Context(), sql); err != nil {
+				t.Fatalf("the schema of %s: %.60s: %v", room, sql, err)
 			}
-			statements = slices.Delete(statements, i, i+1)
 		}
 		prepare(t, tx, statements)
 		if err := tx.Rollback(t.Context()); err != nil {

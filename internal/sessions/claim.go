@@ -18,12 +18,13 @@ var ErrTaken = errors.New("the session is not queued")
 const sqlClaim = `
 with s as (
     update sessions
-    set status = 'running', replica_id = $2, epoch = epoch + 1, write_no = 0, wake_at = null,
+    set status = 'running', replica_id = $2, epoch = epoch + 1, write_no = 0,
+        wake_at = case when wake_at > now() then wake_at end, -- an answer that is still held
         started_at = coalesce(started_at, now())
     where id = $1 and status = 'queued'
     returning *
 )
-select ` + sqlSessionColumns + `, s.epoch, s.inbox_seq from s join teams t on t.id = s.team_id`
+select ` + sqlSessionColumns + `, s.epoch, s.inbox_seq, now() from s join teams t on t.id = s.team_id`
 
 // Claim gives a queued session to this replica and reads it. The errors are
 // ErrTaken, and ErrSilent if the replica's own beats don't arrive.
@@ -34,7 +35,7 @@ func (s *Store) Claim(ctx context.Context, replica *Replica, session id.Session)
 	}
 	lease := &Lease{Session: session, Replica: replica.ID, generation: generation}
 	var v Session
-	err := s.db.QueryRow(ctx, sqlClaim, session, replica.ID).Scan(append(v.fields(), &lease.Epoch, &lease.Seen)...)
+	err := s.db.QueryRow(ctx, sqlClaim, session, replica.ID).Scan(append(v.fields(), &lease.Epoch, &lease.Seen, &lease.ClaimedAt)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, v, ErrTaken
 	}
@@ -53,6 +54,8 @@ const sqlSessionColumns = `s.id, s.status, coalesce(s.outcome, ''), s.task, s.in
 const sqlSession = `
 select ` + sqlSessionColumns + ` from sessions s join teams t on t.id = s.team_id
 `
+
+const sqlSessionByID = sqlSession + `where s.id = $1`
 
 // fields are where the columns are read to.
 func (v *Session) fields() []any {
@@ -74,7 +77,7 @@ func (s *Store) Ledger(ctx context.Context, session Session) ([]Event, error) {
 	if session.LastSeq > 1 {
 		return s.eventsAfter(ctx, session.ID, 0, 0)
 	}
-	data, err := json.Marshal(started{Task: session.Task, Inputs: session.Inputs, Agent: session.Agent, Model: session.Model})
+	data, err := json.Marshal(startedData{Task: session.Task, Inputs: session.Inputs, Agent: session.Agent, Model: session.Model})
 	if err != nil {
 		return nil, fmt.Errorf("read ledger of %s: %w", session.ID, err)
 	}

@@ -2,8 +2,6 @@ package sessions
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +10,6 @@ import (
 	"baton/internal/auth"
 	"baton/internal/id"
 	"baton/internal/postgres"
-	"baton/internal/problem"
 )
 
 const sqlGet = sqlSession + `where s.id = $1 and ($2::uuid[] is null or s.team_id = any($2))`
@@ -31,19 +28,28 @@ func (s *Store) Get(ctx context.Context, actor auth.Actor, session id.Session) (
 // Filter narrows a list; zero fields don't.
 type Filter struct {
 	Status Status
-	Agent  string
+	Agent  string     // slug
+	Team   string     // slug
+	Since  time.Time  // created then or later
+	Q      string     // stands in the task or in the summary, whatever its case
 	Before id.Session // the last one of the page before
 	Limit  int
 }
 
 const sqlList = sqlSession + `
 where ($1::uuid[] is null or s.team_id = any($1)) and ($2 = '' or s.status = $2) and ($3 = '' or s.agent_slug = $3)
-  and ($4::uuid is null or s.id < $4)
-order by s.id desc limit $5`
+  and ($4 = '' or t.slug = $4) and ($5::timestamptz is null or s.created_at >= $5)
+  and ($6 = '' or strpos(lower(s.task), lower($6)) > 0 or strpos(lower(s.summary), lower($6)) > 0)
+  and ($7::uuid is null or s.id < $7)
+order by s.id desc limit $8`
 
 // List reads a page of the actor's sessions, newest first.
 func (s *Store) List(ctx context.Context, actor auth.Actor, f Filter) ([]Session, error) {
-	rows, _ := s.db.Query(ctx, sqlList, actor.Teams(auth.ReadSession), f.Status, f.Agent, f.Before, f.Limit)
+	var since *time.Time
+	if !f.Since.IsZero() {
+		since = &f.Since
+	}
+	rows, _ := s.db.Query(ctx, sqlList, actor.Teams(auth.ReadSession), f.Status, f.Agent, f.Team, since, f.Q, f.Before, f.Limit)
 	list, err := pgx.CollectRows(rows, scanSession)
 	if err != nil {
 		return nil, postgres.Problem(fmt.Errorf("list sessions: %w", err), "")
@@ -66,103 +72,4 @@ func (s *Store) Events(ctx context.Context, actor auth.Actor, session id.Session
 		return nil, postgres.Problem(fmt.Errorf("read events: %w", err), "")
 	}
 	return events, nil
-}
-
-// CallRow is an ended call as lists have it.
-type CallRow struct {
-	ID         id.Call    `json:"id"`
-	Turn       int        `json:"turn"`
-	Step       int        `json:"step"`
-	Tool       string     `json:"tool"`
-	Service    string     `json:"service"`
-	Status     string     `json:"status"`
-	ErrorType  string     `json:"error_type,omitempty"`
-	Effect     string     `json:"effect"`
-	Attempts   int        `json:"attempts"`
-	QueuedMS   int        `json:"queued_ms"`
-	DurationMS int        `json:"duration_ms"`
-	Bytes      int64      `json:"output_bytes"`
-	StartedAt  *time.Time `json:"started_at"`
-	EndedAt    time.Time  `json:"ended_at"`
-
-	seq int64
-}
-
-const sqlCallColumns = `
-select session_id, n, turn, step, seq, tool, service, status, error_type, effect, attempts, queued_ms, duration_ms, bytes, started_at, ended_at
-from tool_calls `
-
-func scanCall(row pgx.CollectableRow) (c CallRow, err error) {
-	err = row.Scan(&c.ID.Session, &c.ID.N, &c.Turn, &c.Step, &c.seq, &c.Tool, &c.Service, &c.Status, &c.ErrorType, &c.Effect,
-		&c.Attempts, &c.QueuedMS, &c.DurationMS, &c.Bytes, &c.StartedAt, &c.EndedAt)
-	return c, err
-}
-
-const sqlCalls = sqlCallColumns + `where session_id = $1 and n > $2 order by n limit $3`
-
-// Calls reads the ended calls of a session after the n-th.
-func (s *Store) Calls(ctx context.Context, actor auth.Actor, session id.Session, after, limit int) ([]CallRow, error) {
-	if _, err := s.Get(ctx, actor, session); err != nil {
-		return nil, err
-	}
-	rows, _ := s.db.Query(ctx, sqlCalls, session, after, limit)
-	calls, err := pgx.CollectRows(rows, scanCall)
-	if err != nil {
-		return nil, postgres.Problem(fmt.Errorf("read calls: %w", err), "")
-	}
-	return calls, nil
-}
-
-const (
-	sqlCall      = sqlCallColumns + `where session_id = $1 and n = $2`
-	sqlCallEvent = `select data from session_events where session_id = $1 and seq = $2`
-)
-
-// Call reads an ended call and the data of the event that holds its result. The
-// problem is call_not_found.
-func (s *Store) Call(ctx context.Context, actor auth.Actor, call id.Call) (CallRow, json.RawMessage, error) {
-	var c CallRow
-	if _, err := s.Get(ctx, actor, call.Session); err != nil {
-		return c, nil, callNotFound(err)
-	}
-	rows, _ := s.db.Query(ctx, sqlCall, call.Session, call.N)
-	c, err := pgx.CollectExactlyOneRow(rows, scanCall)
-	if err != nil {
-		return c, nil, postgres.Problem(err, "call_not_found")
-	}
-	var data json.RawMessage
-	if err := s.db.QueryRow(ctx, sqlCallEvent, call.Session, c.seq).Scan(&data); err != nil {
-		return c, nil, postgres.Problem(fmt.Errorf("read result of %s: %w", call, err), "")
-	}
-	return c, data, nil
-}
-
-func callNotFound(err error) error {
-	if problem.From(err).Kind == problem.NotFound {
-		return problem.New(problem.NotFound, "call_not_found", nil)
-	}
-	return err
-}
-
-// Chunk is a part of a call's stored output.
-type Chunk struct {
-	FirstLine int64
-	Body      string
-}
-
-const sqlOutput = `
-select first_line, body from call_outputs
-where session_id = $1 and n = $2
-  and chunk >= coalesce((select max(chunk) from call_outputs where session_id = $1 and n = $2 and first_line <= $3), 0)
-order by chunk limit $4`
-
-// Output reads the stored output of a call in chunks of 64 KiB, from the one
-// that holds the given line on. It is empty if the ledger has the output whole.
-func (s *Store) Output(ctx context.Context, call id.Call, line int64, chunks int) ([]Chunk, error) {
-	rows, _ := s.db.Query(ctx, sqlOutput, call.Session, call.N, line, chunks)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Chunk])
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return nil, postgres.Problem(fmt.Errorf("read output of %s: %w", call, err), "")
-	}
-	return list, nil
 }

@@ -3,12 +3,14 @@ package sessions_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"baton/internal/auth"
 	"baton/internal/id"
+	"baton/internal/idempotency"
 	"baton/internal/problem"
 	"baton/internal/sessions"
 )
@@ -351,5 +353,88 @@ func TestEndedCallsAreListedWithTheEventThatHoldsTheirResult(t *testing.T) {
 	}
 	if _, _, err := h.store.Call(t.Context(), auth.CLI("t"), id.Call{Session: s.ID, N: 2}); !problem.Is(err, "call_not_found") {
 		t.Errorf("a call that has not ended: %v", err)
+	}
+}
+
+// R: I1
+// case: fault F18
+func TestARetriedStartStartsOneSession(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	const clients = 6
+	replies, errs := make([]string, clients), make([]error, clients)
+	var group sync.WaitGroup
+	for i := range clients {
+		once, err := idempotency.New("key_1", "retry", "the same body")
+		if err != nil {
+			t.Fatal(err)
+		}
+		group.Go(func() {
+			_, errs[i] = h.store.Start(t.Context(), auth.CLI("t"), h.inserter, sessions.New{Agent: h.agent, Task: "Do it", Once: once})
+			reply, _ := once.Reply()
+			replies[i] = string(reply)
+		})
+	}
+	group.Wait()
+	for i := range clients {
+		if errs[i] != nil || replies[i] != replies[0] || !strings.Contains(replies[i], `"status":"queued"`) {
+			t.Errorf("client %d: %s, %v", i, replies[i], errs[i])
+		}
+	}
+	list, err := h.store.List(t.Context(), auth.CLI("t"), sessions.Filter{Limit: 10})
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d sessions, %v", len(list), err)
+	}
+	if n := h.jobs(t, list[0].ID); n != 1 {
+		t.Errorf("%d jobs wait for it", n)
+	}
+}
+
+// R: F9
+func TestALineLongerThanAChunkIsReadFromItsBeginning(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	call := id.Call{Session: h.start(t).ID, N: 1}
+	for i, c := range []sessions.Chunk{{FirstLine: 0, Body: "a\n"}, {FirstLine: 1, Body: "long "}, {FirstLine: 1, Body: "line\nb\n"}} {
+		_, err := h.pool.Exec(t.Context(), `insert into call_outputs values ($1, $2, $3, $4, $5)`, call.Session, call.N, i+1, c.FirstLine, c.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for line, want := range map[int64]string{0: "a\nlong line\nb\n", 1: "long line\nb\n", 2: "long line\nb\n", 9: "long line\nb\n"} {
+		chunks, err := h.store.Output(t.Context(), call, line, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, c := range chunks {
+			got += c.Body
+		}
+		if got != want {
+			t.Errorf("from line %d on: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// R: I1
+func TestListsAreNarrowedByEachFilter(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	s := h.start(t)
+	fits := map[string]sessions.Filter{
+		"none": {}, "status": {Status: sessions.Queued}, "agent": {Agent: "bot"}, "team": {Team: "support"},
+		"since": {Since: s.CreatedAt}, "text": {Q: "DO I"},
+	}
+	misses := map[string]sessions.Filter{
+		"status": {Status: sessions.Failed}, "agent": {Agent: "other"}, "team": {Team: "other"},
+		"since": {Since: s.CreatedAt.Add(time.Microsecond)}, "text": {Q: "do%"}, "before": {Before: s.ID},
+	}
+	for want, filters := range map[int]map[string]sessions.Filter{1: fits, 0: misses} {
+		for name, f := range filters {
+			f.Limit = 10
+			if list, err := h.store.List(t.Context(), auth.CLI("t"), f); err != nil || len(list) != want {
+				t.Errorf("by %s: %d sessions, %v; want %d", name, len(list), err, want)
+			}
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"baton/internal/clean"
 	"baton/internal/definition"
 	"baton/internal/id"
+	"baton/internal/idempotency"
 	"baton/internal/jobs"
 	"baton/internal/postgres"
 	"baton/internal/problem"
@@ -31,6 +32,9 @@ type New struct {
 	Task   string
 	Inputs json.RawMessage // a JSON object; nil is none
 	Model  string          // empty: the agent's
+	// Once is the request's name, if its sender gave it one. A request that was
+	// done before starts nothing: its reply is the session as it was then.
+	Once *idempotency.Request
 }
 
 const sqlStart = `
@@ -40,8 +44,8 @@ with s as (
 )
 insert into session_events (session_id, seq, turn, step, type, data) values ($1, 1, 1, 0, 'session.started', $10)`
 
-// started is the data of the event that begins every ledger.
-type started struct {
+// startedData is the data of the event that begins every ledger.
+type startedData struct {
 	Task   string          `json:"task"`
 	Inputs json.RawMessage `json:"inputs"`
 	Agent  AgentRef        `json:"agent"`
@@ -62,9 +66,10 @@ func AuthorOf(actor auth.Actor) Author {
 	return Author{Kind: actor.Kind, ID: actor.ID, Name: actor.Name, Via: actor.Via}
 }
 
-// Start queues a session and returns it. Problems: not_allowed, task_missing,
-// task_too_long, inputs_invalid.
-func (s *Store) Start(ctx context.Context, actor auth.Actor, inserter *jobs.Inserter, n New) (Session, error) {
+// Start queues a session and returns it; the zero Session if New.Once was done
+// before. Problems: not_allowed, task_missing, task_too_long, inputs_invalid,
+// model_invalid, idempotency_key_reused.
+func (s *Store) Start(ctx context.Context, actor auth.Actor, inserter *jobs.Inserter, n New) (started Session, err error) {
 	if err := n.check(); err != nil {
 		return Session{}, err
 	}
@@ -74,11 +79,14 @@ func (s *Store) Start(ctx context.Context, actor auth.Actor, inserter *jobs.Inse
 		return Session{}, err
 	}
 	ref := AgentRef{ID: n.Agent.ID, Slug: n.Agent.Slug, Version: n.Agent.Number}
-	data, err := json.Marshal(started{Task: n.Task, Inputs: n.Inputs, Agent: ref, Model: n.Model, By: AuthorOf(actor)})
+	data, err := json.Marshal(startedData{Task: n.Task, Inputs: n.Inputs, Agent: ref, Model: n.Model, By: AuthorOf(actor)})
 	if err != nil {
 		return Session{}, fmt.Errorf("start session: %w", err)
 	}
 	err = postgres.InTx(ctx, s.db, func(tx pgx.Tx) error {
+		if done, err := n.Once.BeginTx(ctx, tx); done || err != nil {
+			return err
+		}
 		_, err := tx.Exec(ctx, sqlStart, session, n.Agent.Team, ref.ID, ref.Version, ref.Slug, n.Model, n.Task, n.Inputs, actor.Name, data)
 		if err != nil {
 			return fmt.Errorf("insert session: %w", err)
@@ -86,13 +94,21 @@ func (s *Store) Start(ctx context.Context, actor auth.Actor, inserter *jobs.Inse
 		if err := inserter.InsertTx(ctx, tx, RunArgs{session}, nil); err != nil {
 			return err
 		}
-		return auth.AuditTx(ctx, tx, actor, auth.Entry{Verb: auth.StartSession, Kind: "session", ID: session.String(), Team: n.Agent.Team,
+		err = auth.AuditTx(ctx, tx, actor, auth.Entry{Verb: auth.StartSession, Kind: "session", ID: session.String(), Team: n.Agent.Team,
 			After: map[string]any{"agent": ref.Slug, "version": ref.Version}})
+		if err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, sqlSessionByID, session) // an error comes with the rows
+		if started, err = pgx.CollectExactlyOneRow(rows, scanSession); err != nil {
+			return fmt.Errorf("read session: %w", err)
+		}
+		return n.Once.StoreTx(ctx, tx, started)
 	})
 	if err != nil {
 		return Session{}, postgres.Problem(err, "")
 	}
-	return s.Get(ctx, auth.System(), session)
+	return started, nil
 }
 
 // check refuses what can't be run, and cleans what goes into Postgres and to
@@ -119,6 +135,9 @@ func (n *New) check() error {
 	n.Inputs = cleaned
 	if n.Model == "" {
 		n.Model = n.Agent.Agent.Model
+	}
+	if !definition.ValidModel(n.Model) {
+		return problem.New(problem.Invalid, "model_invalid", nil).At("model")
 	}
 	return nil
 }

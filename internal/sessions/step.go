@@ -29,6 +29,9 @@ type Lease struct {
 	writeNo int64
 	// Seen is the last event from outside that the worker has read.
 	Seen int64
+	// ClaimedAt is the database's time of the claim: answers held until later
+	// have not gone out yet.
+	ClaimedAt time.Time
 
 	generation int64 // of the replica's beats, when the session was claimed
 }

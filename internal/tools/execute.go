@@ -65,11 +65,11 @@ func (r Runner) Execute(ctx context.Context, plan Plan) (o Outcome) {
 		o.log(ctx, log)
 	}()
 	if plan.Verdict == Ended && plan.Result != nil {
-		return settled(*plan.Result)
+		return settled(plan.Result.scrubbed(presenter{redactor: r.Redactor, spec: Spec{Format: Format{}.withDefaults()}}))
 	}
 	e, args, no := r.dispatchable(plan)
 	if no != nil {
-		return settled(Refuse(no, Meta{}))
+		return settled(Refuse(no, Meta{}).scrubbed(presenter{redactor: r.Redactor}))
 	}
 	return r.run(ctx, plan, e, args, log)
 }

@@ -34,18 +34,33 @@ type Look struct {
 	NoScripts     bool
 }
 
-// The looks that every page is drawn in.
+// Looks that tests name.
 var (
-	Desk      = Look{Width: 1440, Height: 900, Language: "en"}
-	DeskDark  = Look{Width: 1440, Height: 900, Language: "en", Dark: true}
-	Phone     = Look{Width: 390, Height: 844, Language: "en"}
-	PhoneDark = Look{Width: 390, Height: 844, Language: "en", Dark: true}
-	Chinese   = Look{Width: 1440, Height: 900, Language: "zh-CN"}
-	ChinaDark = Look{Width: 390, Height: 844, Language: "zh-CN", Dark: true}
+	Desk  = Look{Width: 1440, Height: 900, Language: "en"}
+	Phone = Look{Width: 390, Height: 844, Language: "en"}
 )
 
-// Looks are all of them.
-func Looks() []Look { return []Look{Desk, DeskDark, Phone, PhoneDark, Chinese, ChinaDark} }
+// Looks are those that every page is to be seen in. Where a browser is required
+// (CI) or pictures are wanted these are all eight: wide and narrow, light and
+// dark, English and Chinese. Elsewhere two that differ in everything: looking
+// takes a second each.
+func Looks() []Look {
+	if os.Getenv("BATON_REQUIRE_BROWSER") != "1" && os.Getenv("BATON_SCREENSHOTS") == "" {
+		far := Phone
+		far.Dark, far.Language = true, "zh-CN"
+		return []Look{Desk, far}
+	}
+	var all []Look
+	for _, look := range []Look{Desk, Phone} {
+		for _, dark := range []bool{false, true} {
+			for _, language := range []string{"en", "zh-CN"} {
+				look.Dark, look.Language = dark, language
+				all = append(all, look)
+			}
+		}
+	}
+	return all
+}
 
 // String names a look for pictures: en-light-1440.
 func (l Look) String() string {
@@ -235,6 +250,12 @@ func (tab *Tab) PressToLoad(keys string) {
 	tab.load(chromedp.KeyEvent(keys))
 }
 
+// EvalToLoad evaluates JavaScript and waits for the page that this leads to.
+func (tab *Tab) EvalToLoad(expression string) {
+	tab.t.Helper()
+	tab.load(chromedp.Evaluate[chromedp.Void](expression))
+}
+
 func (tab *Tab) load(trigger chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
 	ctx, end := context.WithTimeout(tab.ctx, patience)
@@ -274,7 +295,7 @@ func (tab *Tab) Wait(expression string) {
 	tab.t.Helper()
 	ctx, end := context.WithTimeout(tab.ctx, patience)
 	defer end()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience))); err != nil {
 		tab.t.Fatalf("%s: wait for %s: %v", tab.look, expression, err)
 	}
 }
@@ -294,7 +315,7 @@ func (tab *Tab) Axe() {
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void](axe)); err != nil {
 		tab.t.Fatalf("load axe: %v", err)
 	}
-	for _, v := range Eval[[]violation](tab, `axe.run().then((r) => r.violations.map((v) => ({
+	for _, v := range Eval[[]violation](tab, `axe.run({ resultTypes: ["violations"], preload: false }).then((r) => r.violations.map((v) => ({
 		id: v.id, help: v.help, nodes: v.nodes.map((n) => n.target.join(" ") + "  " + n.failureSummary)})))`) {
 		tab.t.Errorf("%s %s: %s: %s\n\t%s", tab.look, tab.Path(), v.ID, v.Help, strings.Join(v.Nodes, "\n\t"))
 	}

@@ -25,14 +25,14 @@ const credential = "Bearer psp-secret-0123456789"
 // was asked.
 type service struct {
 	mu   sync.Mutex
-	seen []*http.Request
+	seen []http.Header
 	body []string
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.seen, s.body = append(s.seen, r), append(s.body, string(b))
+	s.seen, s.body = append(s.seen, r.Header.Clone()), append(s.body, string(b))
 	n := len(s.seen)
 	s.mu.Unlock()
 	switch r.URL.Path {
@@ -78,7 +78,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *service) last() (*http.Request, string) {
+func (s *service) last() (http.Header, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[len(s.seen)-1], s.body[len(s.body)-1]
@@ -137,9 +137,9 @@ func TestHTTPAnswers(t *testing.T) {
 		t.Errorf("png: %s", o.Result.ForModel())
 	}
 	o = b.call(t.Context(), "http_request", m{"method": "POST", "url": "http://pay.internal/refunds", "json": m{"amount": json.Number("1.10")}, "headers": m{"X-Trace": "t"}})
-	r, body := s.last()
-	if o.Status != tools.StatusSucceeded || body != `{"amount":1.10}` || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("X-Trace") != "t" || len(r.Header.Get("Idempotency-Key")) != 32 || r.Header.Get("Authorization") != credential {
-		t.Errorf("post: %s, %v, %s", body, r.Header, o.Result.ForModel())
+	h, body := s.last()
+	if o.Status != tools.StatusSucceeded || body != `{"amount":1.10}` || h.Get("Content-Type") != "application/json" || h.Get("X-Trace") != "t" || len(h.Get("Idempotency-Key")) != 32 || h.Get("Authorization") != credential {
+		t.Errorf("post: %s, %v, %s", body, h, o.Result.ForModel())
 	}
 }
 
@@ -235,9 +235,11 @@ func TestHTTPFailures(t *testing.T) {
 				t.Errorf("%d requests: %s", s.count(), o.Result.ForModel())
 			}
 			keys := map[string]bool{}
-			for _, r := range s.seen {
-				keys[r.Header.Get("Idempotency-Key")] = true
+			s.mu.Lock()
+			for _, h := range s.seen {
+				keys[h.Get("Idempotency-Key")] = true
 			}
+			s.mu.Unlock()
 			if len(keys) > 1 {
 				t.Errorf("keys %v", keys)
 			}

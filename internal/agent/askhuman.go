@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"baton/internal/escalation"
+	"baton/internal/id"
+	"baton/internal/postgres"
+	"baton/internal/sessions"
+	"baton/internal/tools"
+)
+
+const askTool = "ask_human"
+
+// asksRefusedMost is how often a vague question is given back in a turn; the
+// next one is asked as it is, completed from the ledger.
+const asksRefusedMost = 2
+
+// askHuman is the tool with which an agent asks a person. The loop runs it
+// itself: the session parks until somebody has answered.
+type askHuman struct{}
+
+// Spec is what the model and people know of ask_human.
+func (askHuman) Spec() tools.Spec {
+	return tools.Spec{
+		Name: askTool,
+		Words: map[string]tools.Words{
+			"en":      {Title: "Ask a person", Sentence: "Asks: {question}"},
+			"zh-Hans": {Title: "询问人员", Sentence: "提问：{question}"},
+		},
+		Description: "Ask a person to decide what is not yours to decide. Give two to six options, each with what happens if it is chosen, and bind to an option the exact call that you will make (action), so that choosing it approves that call. What was done and tried is added from the record; say what the problem is.",
+		Schema:      json.RawMessage(escalation.AskSchema),
+		Example:     json.RawMessage(escalation.AskExample),
+		Effect:      tools.EffectRead,
+		Always:      true,
+	}
+}
+
+// Run is never called: the loop asks itself.
+func (askHuman) Run(context.Context, json.RawMessage) (tools.Output, error) {
+	return tools.Output{}, errors.New("ask_human is run by the loop")
+}
+
+// ask checks a question. One with faults is given back to the model; one that
+// was decided in this session already is answered from that decision; a good
+// one is ready to be raised.
+func (s *sitting) ask(ctx context.Context, c *call) error {
+	if earlier, ok := s.st.answers[c.plan.Exact]; ok && earlier.Decision != nil {
+		return s.answerFromBefore(ctx, c, earlier)
+	}
+	asked, faults := escalation.ParseAsk(s.redactor.JSON(c.plan.Call.Args))
+	var draft escalation.Draft
+	if len(faults) == 0 || escalation.Vague(faults) {
+		s.nameCalls(&asked)
+		var more []escalation.Fault
+		draft, more = escalation.Compose(asked, s.known())
+		faults = append(faults, more...)
+	}
+	if len(faults) > 0 && !(escalation.Vague(faults) && s.st.asksRefused >= asksRefusedMost) {
+		step := sessions.Step{}
+		s.addEnded(&step, c, ended{Result: tools.Refuse(escalation.Refusal(faults), tools.Meta{})}, 0)
+		return s.write(ctx, step)
+	}
+	c.draft = &draft
+	return nil
+}
+
+// nameCalls gives the calls that a question cites the names that people and
+// programs use.
+func (s *sitting) nameCalls(a *escalation.Ask) {
+	for i, f := range a.Facts {
+		if n, ok := s.st.parseAlias(f.Call); ok {
+			a.Facts[i].Call = id.Call{Session: s.row.ID, N: n}.String()
+		}
+	}
+}
+
+// answerFromBefore answers the very question that was decided before: nobody is
+// asked the same twice.
+func (s *sitting) answerFromBefore(ctx context.Context, c *call, earlier escalation.Event) error {
+	result, err := answerResult(earlier)
+	if err != nil {
+		return err
+	}
+	step := sessions.Step{}
+	s.addEnded(&step, c, ended{Result: result.WithNotices("This was decided before; nobody was asked again.")}, 0)
+	s.addNotice(&step, "asked_again", "The same question was decided before in this session. The decision stands: "+earlier.Decision.Label+earlier.Decision.Message)
+	return s.write(ctx, step)
+}
+
+// known is what the harness knows of the session, for a question.
+func (s *sitting) known() escalation.Known {
+	facts := s.facts()
+	k := escalation.Known{
+		Session: s.row.ID, Task: s.row.Task, ReasonCodes: s.version.Agent.Escalation.ReasonCodes, Priority: s.version.Agent.Escalation.Priority,
+		Prepare: func(c tools.Call) (tools.Plan, tools.Spec) {
+			_, spec, _ := s.registry.Lookup(c.Tool)
+			return tools.Prepare(c, facts), spec
+		},
+	}
+	for n := 1; n <= s.st.calls; n++ {
+		c := s.st.ended[n]
+		if c == nil || own(c.plan.Call.Tool) {
+			continue
+		}
+		_, spec, _ := s.registry.Lookup(c.plan.Call.Tool)
+		k.Calls = append(k.Calls, escalation.KnownCall{
+			N: n, Tool: c.plan.Call.Tool, ToolHash: c.plan.ToolHash, Words: spec.Words, Args: s.redactor.JSON(c.plan.Call.Args), Effect: c.plan.Effect,
+			Status: c.result.CallStatus(), Attempts: c.tries, ErrorType: c.result.ErrorType(), Error: c.result.Message(), Shown: c.result.ForModel(),
+		})
+	}
+	return k
+}
+
+// toRaise are the open calls that wait for a question to be raised.
+func (s *sitting) toRaise() []*call {
+	var calls []*call
+	for _, c := range s.st.openCalls() {
+		if c.question.IsZero() && (c.draft != nil || c.plan.Verdict == tools.Awaiting) {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// raise asks what is to be asked and parks the session, in one transaction: no
+// session waits for nothing, and no question is asked for nobody.
+func (s *sitting) raise(ctx context.Context) (done bool, err error) {
+	calls := s.toRaise()
+	policy := s.version.Agent.Escalation
+	group := ""
+	if len(calls) > 1 {
+		group = fmt.Sprintf("%s/%d", s.row.ID, s.st.steps)
+	}
+	ctx = context.WithoutCancel(ctx)
+	err = postgres.InTx(ctx, s.w.DB, func(tx pgx.Tx) error {
+		if _, err := sessions.LockTx(ctx, tx, s.row.ID); err != nil {
+			return err
+		}
+		step := sessions.Step{Counters: s.counters()}
+		for _, c := range calls {
+			asked, err := escalation.RaiseTx(ctx, tx, s.w.Inserter, escalation.Raise{
+				Draft: s.draft(c), Session: s.row, Call: c.plan.Call.N, Group: group,
+				OnExpiry: policy.OnExpiry, ExpiresAfter: policy.ExpiresAfter.Std(), Hold: policy.Hold.Std(),
+			})
+			if err != nil {
+				return err
+			}
+			step.Events = append(step.Events, sessions.NewEvent{Type: sessions.EscalationRaised, Turn: c.turn, Step: c.step, Call: c.plan.Call.N, Data: asked.Event()})
+		}
+		return sessions.ParkTx(ctx, tx, s.lease, sessions.Parking{To: sessions.Waiting, Raised: len(calls), Step: step})
+	})
+	if errInbox(err) {
+		return false, s.unread(ctx)
+	}
+	return true, err
+}
+
+// draft is the question of a call: what the agent asked, or whether the call
+// may run.
+func (s *sitting) draft(c *call) escalation.Draft {
+	if c.draft != nil {
+		return *c.draft
+	}
+	_, spec, _ := s.registry.Lookup(c.plan.Call.Tool)
+	shown := c.plan
+	shown.Call.Args = s.redactor.JSON(shown.Call.Args)
+	return escalation.ApprovalDraft(shown, spec, s.known())
+}
+
+// effective says whether an open call has an answer that has gone out. One that
+// is held can still be taken back.
+func (s *sitting) effective(c *call) bool {
+	return c.answer != nil && (c.answer.HeldUntil == nil || !c.answer.HeldUntil.After(s.lease.ClaimedAt))
+}
+
+// applied marks the question of a call as applied, in the transaction that
+// writes the call's result.
+func (s *sitting) applied(c *call) func(context.Context, pgx.Tx) error {
+	return func(ctx context.Context, tx pgx.Tx) error { return escalation.ApplyTx(ctx, tx, s.row.ID, c.question) }
+}
+
+// takeAnswer goes on with a call as it was decided.
+func (s *sitting) takeAnswer(ctx context.Context, c *call) error {
+	d := c.answer.Decision
+	switch {
+	case d == nil && c.answer.OnExpiry == escalation.OnExpiryFail:
+		return s.fail(ctx, failure{Code: "question_expired", Params: map[string]any{"title": c.answer.Title}})
+	case c.plan.Call.Tool == askTool:
+		result, err := answerResult(*c.answer)
+		if err != nil {
+			return err
+		}
+		return s.endAnswered(ctx, c, result)
+	case d == nil, d.Type == escalation.Reject:
+		return s.endAnswered(ctx, c, rejected(*c.answer))
+	}
+	return s.runApproved(ctx, c)
+}
+
+// endAnswered ends a call with a result that its answer alone makes.
+func (s *sitting) endAnswered(ctx context.Context, c *call, result tools.Result) error {
+	step := sessions.Step{}
+	s.addEnded(&step, c, ended{Result: result}, 0)
+	also := []func(context.Context, pgx.Tx) error{s.applied(c)}
+	if c.sealed {
+		name := c.plan.Call.ID(s.row.ID)
+		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.DropSealedTx(ctx, tx, name) })
+	}
+	return s.write(ctx, step, also...)
+}
+
+// runApproved runs a call that a person approved, as it was or with edited
+// arguments. It is looked at once more: hours may have gone by.
+func (s *sitting) runApproved(ctx context.Context, c *call) error {
+	if c.started && !c.fresh {
+		if c.plan.Effect.Repeatable() {
+			return s.writeResult(ctx, c, s.runner.Execute(ctx, c.plan))
+		}
+		return s.settleDoubt(ctx, c)
+	}
+	facts := s.facts()
+	asked := c.plan.Call
+	if edited := c.answer.Decision.EditedArgs; edited != nil {
+		asked.Args = edited
+		// The decider's arguments are approved as they stand; only the worker has
+		// the key to name them.
+		as := tools.Prepare(asked, facts)
+		facts.Approvals = append(facts.Approvals, tools.Approval{ID: c.answer.Decision.ID.String(), Digest: as.Digest})
+	}
+	again := tools.Prepare(asked, facts)
+	switch again.Verdict {
+	case tools.Ended:
+		return s.endAnswered(ctx, c, *again.Result)
+	case tools.Awaiting:
+		return s.endAnswered(ctx, c, tools.Refuse(tools.Fail(tools.PermissionDenied,
+			"What was approved is not what would run now: the tool, the policy or the approval has changed since.",
+			"Ask again if it is still wanted."), tools.Meta{}))
+	}
+	c.plan = again
+	s.st.useApproval(again.Approval)
+	c.started, c.fresh = true, true
+	err := s.write(ctx, sessions.Step{Events: []sessions.NewEvent{{Type: sessions.CallStarted, Turn: c.turn, Step: c.step, Call: c.plan.Call.N}}})
+	if err != nil || s.cancel {
+		return err
+	}
+	if !s.w.Replica.MayAct(s.lease) {
+		return sessions.ErrLost
+	}
+	c.fresh = false
+	return s.writeResult(ctx, c, s.runner.Execute(ctx, c.plan))
+}
+
+// answerResult is the result of ask_human: the decision as data. That nobody
+// answered is said as such, and can't be read as a choice.
+func answerResult(e escalation.Event) (tools.Result, error) {
+	if e.Decision == nil {
+		return tools.Succeed(tools.Output{Data: encode(map[string]any{"status": "expired"}),
+			Notices: []string{"Nobody answered in time. This is not a decision: go on without one, or finish and say so."}}, tools.Meta{})
+	}
+	d := e.Decision
+	return tools.Succeed(tools.Output{Data: encode(map[string]any{"status": "answered", "decision": map[string]any{
+		"type": d.Type, "option": d.Option, "option_id": d.OptionID, "label": d.Label, "message": d.Message, "values": d.Values,
+	}})}, tools.Meta{})
+}
+
+// rejected is the result of a call that a person refused, or that nobody
+// approved in time. It was not run.
+func rejected(e escalation.Event) tools.Result {
+	if e.Decision == nil {
+		return tools.Refuse(tools.Fail(tools.PermissionDenied, "Nobody approved this call in time; it was not run.",
+			"Go on without it, or finish and say what is left."), tools.Meta{})
+	}
+	f := tools.Fail(tools.PermissionDenied, "A person refused this call; it was not run.",
+		"Do not make the same call again; do what the person says, or go on without it.")
+	f.Causes = []string{"It was decided by a person."}
+	if e.Decision.Message != "" {
+		f = f.With("message", e.Decision.Message)
+	}
+	return tools.Refuse(f, tools.Meta{})
+}

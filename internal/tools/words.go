@@ -1,0 +1,81 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"baton/internal/clean"
+)
+
+// maxFieldText is how much of one value a sentence shows, in characters.
+const maxFieldText = 200
+
+var placeholderField = regexp.MustCompile(`\{([^{}]+)\}`)
+
+// Describe says to people what a call does: the tool's title, and its sentence
+// with the call's own values. The words are the tool's author's and the values
+// are shown as they are, cleaned of what could hide or reorder them; nothing a
+// model wrote about the call is in it. Sensitive values are left out, absent ones
+// are a dash. A language that the tool does not have falls back to English, and
+// a tool without words to its name.
+func (s Spec) Describe(lang string, args json.RawMessage) (title, sentence string) {
+	w, ok := s.Words[lang]
+	if !ok {
+		w = s.Words["en"]
+	}
+	if w.Title == "" {
+		w.Title = s.Name
+	}
+	if w.Sentence == "" {
+		return w.Title, w.Title
+	}
+	var doc any
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.UseNumber()
+	if d.Decode(&doc) != nil {
+		doc = nil
+	}
+	sentence = placeholderField.ReplaceAllStringFunc(w.Sentence, func(field string) string {
+		path := strings.Split(field[1:len(field)-1], ".")
+		if s.sensitive(path) {
+			return "•••"
+		}
+		return fieldText(at(doc, path))
+	})
+	return w.Title, sentence
+}
+
+// sensitive says whether a pointer marks the field or something around it.
+func (s Spec) sensitive(path []string) bool {
+	p := pointer(path)
+	for _, marked := range s.Sensitive {
+		if p == marked || strings.HasPrefix(p, marked+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func fieldText(v any) string {
+	var text string
+	switch t := v.(type) {
+	case nil:
+		return "–"
+	case string:
+		text = t
+	case json.Number:
+		return t.String()
+	default:
+		b, err := marshal(t)
+		if err != nil {
+			return "–"
+		}
+		text = string(b)
+	}
+	if text = clean.Line(text); text == "" {
+		return "–"
+	}
+	return clip(text, maxFieldText)
+}
