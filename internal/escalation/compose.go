@@ -293,8 +293,5 @@ func (a Action) title() string {
 	if s := a.Sentences["en"]; s != "" {
 		return s
 	}
-	if s := a.Titles["en"]; s != "" {
-		return s
-	}
 	return a.Tool
 }

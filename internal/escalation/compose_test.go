@@ -279,25 +279,3 @@ func TestVolatileValuesAreMasked(t *testing.T) {
 		}
 	}
 }
-
-// R: Q3
-func TestASentenceIsFilledWholeOrNotAtAll(t *testing.T) {
-	t.Parallel()
-	args := json.RawMessage(`{"amount": 9007199254740993, "to": {"name": "Ana\nBo {amount}"}, "list": [1], "ok": true, "none": null, "long": "` + strings.Repeat("x", 500) + `"}`)
-	for pattern, want := range map[string]string{
-		"Pay {amount} to {to.name}": "Pay 9007199254740993 to Ana Bo {amount}",
-		"Is {ok}":                   "Is true",
-		"No fields":                 "No fields",
-		"Pay {nothing}":             "",
-		"Pay {list}":                "",
-		"Pay {to}":                  "",
-		"Pay {none}":                "",
-		"Pay {amount.x}":            "",
-		"":                          "",
-		"{long}":                    strings.Repeat("x", 119) + "…",
-	} {
-		if got, ok := escalation.Sentence(pattern, args); ok != (want != "") || ok && got != want {
-			t.Errorf("%q becomes %q (%v), want %q", pattern, got, ok, want)
-		}
-	}
-}
