@@ -7,7 +7,7 @@ import (
 	"baton/internal/escalation"
 )
 
-// R: section 5
+// R: Q5, Q6, Q11, Q13
 func TestTheLegalTransitions(t *testing.T) {
 	t.Parallel()
 	want := map[escalation.Status]map[escalation.Move]escalation.Status{
