@@ -53,7 +53,7 @@ func (s *sitting) ask(ctx context.Context, c *call) error {
 	if earlier, ok := s.st.answers[c.plan.Exact]; ok && earlier.Decision != nil {
 		return s.answerFromBefore(ctx, c, earlier)
 	}
-	asked, faults := escalation.ParseAsk(s.redactor.JSON(c.plan.Call.Args))
+	asked, faults := escalation.ParseAsk(c.plan.Call.Args, s.redactor)
 	var draft escalation.Draft
 	if len(faults) == 0 || escalation.Vague(faults) {
 		s.nameCalls(&asked)
@@ -98,6 +98,7 @@ func (s *sitting) known() escalation.Known {
 	facts := s.facts()
 	k := escalation.Known{
 		Session: s.row.ID, Task: s.row.Task, ReasonCodes: s.version.Agent.Escalation.ReasonCodes, Priority: s.version.Agent.Escalation.Priority,
+		Redact: s.redactor,
 		Prepare: func(c tools.Call) (tools.Plan, tools.Spec) {
 			_, spec, _ := s.registry.Lookup(c.Tool)
 			return tools.Prepare(c, facts), spec
@@ -168,9 +169,7 @@ func (s *sitting) draft(c *call) escalation.Draft {
 		return *c.draft
 	}
 	_, spec, _ := s.registry.Lookup(c.plan.Call.Tool)
-	shown := c.plan
-	shown.Call.Args = s.redactor.JSON(shown.Call.Args)
-	return escalation.ApprovalDraft(shown, spec, s.known())
+	return escalation.ApprovalDraft(c.plan, spec, s.known())
 }
 
 // effective says whether an open call has an answer that has gone out. One that

@@ -66,6 +66,7 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 	results := make(chan finished, len(calls))
 	slots := make(chan struct{}, atOnce)
 	lanes := map[string]*sync.Mutex{}
+	facts := s.facts()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, c := range calls {
@@ -74,6 +75,11 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 			lane = &sync.Mutex{}
 			lanes[c.plan.Lane] = lane
 		}
+		plan := c.plan
+		if !c.fresh {
+			// A former worker planned it; what was true then may not be any longer.
+			plan = tools.Prepare(c.plan.Call, facts)
+		}
 		running.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -81,7 +87,7 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 				lane.Lock()
 				defer lane.Unlock()
 			}
-			results <- finished{c, s.runner.Execute(ctx, c.plan)}
+			results <- finished{c, s.runner.Execute(ctx, plan)}
 		})
 	}
 	for range calls {

@@ -14,13 +14,28 @@ import (
 // replied is model.replied: one response of the model, and what the harness
 // decided about each call in it before anything ran.
 type replied struct {
-	Text  string         `json:"text,omitempty"`
-	Plans []tools.Plan   `json:"plans,omitempty"`
-	Start []int          `json:"start,omitempty"` // numbers of the calls that start with this write
+	Text  string       `json:"text,omitempty"`
+	Plans []tools.Plan `json:"plans,omitempty"`
+	Start []int        `json:"start,omitempty"` // numbers of the calls that start with this write
+	// Stop is left out if it is what the calls, or their lack, say anyway.
 	Stop  llm.StopReason `json:"stop,omitempty"`
-	Usage usage          `json:"usage"`
-	Model string         `json:"model,omitempty"`
-	MS    int64          `json:"ms"` // how long the model took
+	Usage usage          `json:"usage,omitzero"`
+	Model string         `json:"model,omitempty"` // what answered, if it isn't the session's model
+	MS    int64          `json:"ms,omitempty"`    // how long the model took
+}
+
+// slim leaves out of a plan what is made again before the call is run again. A
+// call that starts with the write of its plan and may be repeated is planned
+// anew if its worker is lost; of all others it is on record what was decided.
+func slim(p tools.Plan) tools.Plan {
+	if p.Verdict != tools.Ready || !p.Effect.Repeatable() {
+		return p
+	}
+	p.ToolHash, p.Digest, p.Policy, p.PolicyVersion, p.Mode = "", "", "", "", ""
+	if p.Service == p.Call.Tool {
+		p.Service = ""
+	}
+	return p
 }
 
 type usage struct {
@@ -35,8 +50,8 @@ type ended struct {
 	// Attempts are told if there was more than one, or if the one failed: of a
 	// plain success the row of the call tells all that there is.
 	Attempts []tools.Attempt `json:"attempts,omitempty"`
-	QueuedMS int64           `json:"queued_ms"`
-	TotalMS  int64           `json:"total_ms"`
+	QueuedMS int64           `json:"queued_ms,omitempty"`
+	TotalMS  int64           `json:"total_ms,omitempty"`
 	Stored   bool            `json:"stored,omitempty"` // more of the output can be read
 }
 

@@ -15,13 +15,13 @@ import (
 // told them so; what runs is the clear form, which is sealed beside the ledger
 // until the call is settled.
 
-// redactArgs redacts the arguments in a reply's record and returns the clear
-// form of those that changed, by call number.
-func (s *sitting) redactArgs(record *replied) map[int]json.RawMessage {
+// forRecord makes the plans of a reply's record those that may be stored, and
+// returns the clear arguments of those that redaction changed, by call number.
+func (s *sitting) forRecord(record *replied) map[int]json.RawMessage {
 	var clear map[int]json.RawMessage
 	for i, p := range record.Plans {
 		stored, changed := p.Stored(s.redactor, s.registry)
-		record.Plans[i] = stored
+		record.Plans[i] = slim(stored)
 		if changed && p.Verdict != tools.Ended {
 			if clear == nil {
 				clear = map[int]json.RawMessage{}
@@ -32,11 +32,13 @@ func (s *sitting) redactArgs(record *replied) map[int]json.RawMessage {
 	return clear
 }
 
-// keepClear puts the clear arguments into the state's open calls.
-func (s *sitting) keepClear(clear map[int]json.RawMessage) {
-	for n, args := range clear {
-		c := s.st.find(n)
-		c.plan.Call.Args, c.sealed = args, true
+// keepWhole gives the state's open calls their plans as they were made: whole,
+// and with the clear arguments.
+func (s *sitting) keepWhole(plans []tools.Plan, clear map[int]json.RawMessage) {
+	for _, p := range plans {
+		c := s.st.find(p.Call.N)
+		_, sealed := clear[p.Call.N]
+		c.plan, c.sealed = p, sealed
 	}
 }
 

@@ -64,6 +64,13 @@ type call struct {
 
 func (c *call) open() bool { return c.result == nil }
 
+func (c *call) service() string {
+	if c.plan.Service == "" {
+		return c.plan.Call.Tool
+	}
+	return c.plan.Service
+}
+
 // alias is the call's name for the model: short, since a model repeats it.
 func (c *call) alias() string { return alias(c.plan.Call.N) }
 
@@ -302,7 +309,7 @@ func (s *state) madeGood(failed *call) bool {
 	for n := failed.plan.Call.N + 1; n <= s.calls; n++ {
 		c := s.ended[n]
 		if c != nil && c.result.OK() && c.plan.Call.Tool == failed.plan.Call.Tool &&
-			(c.plan.Service == failed.plan.Service || failed.plan.Service == "") {
+			c.service() == failed.service() {
 			return true
 		}
 	}

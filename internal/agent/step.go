@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,20 +39,30 @@ func (s *sitting) step(ctx context.Context) (done bool, err error) {
 		return s.modelFailed(ctx, &llm.Error{Kind: kind, Message: "the reply was " + string(reply.Stop)})
 	}
 	s.modelTries = 0
+	plans := s.plan(reply)
 	record := replied{
-		Text: s.redactor.String(reply.Text), Stop: reply.Stop, Model: reply.Model, MS: millis(took),
+		Text: s.redactor.String(reply.Text), Stop: unexpected(reply), MS: millis(took), Plans: slices.Clone(plans), Start: starts(plans),
 		Usage: usage{Input: reply.Usage.InputTokens, Output: reply.Usage.OutputTokens, Micros: reply.Usage.CostMicros},
-		Plans: s.plan(reply),
 	}
-	record.Start = starts(record.Plans)
-	clear := s.redactArgs(&record)
+	if reply.Model != s.row.Model {
+		record.Model = reply.Model
+	}
+	clear := s.forRecord(&record)
 	s.st.replied(record)
+	s.keepWhole(plans, clear)
 	s.markFresh(record.Start)
-	s.keepClear(clear)
 	if done, err := s.finishAlone(ctx, record); done || err != nil {
 		return done, err
 	}
 	return false, s.writeReply(ctx, record, s.seals(clear)...)
+}
+
+// unexpected is why a reply ended, unless its calls or their lack say so.
+func unexpected(r llm.Reply) llm.StopReason {
+	if len(r.Calls) > 0 && r.Stop == llm.StopToolUse || len(r.Calls) == 0 && r.Stop == llm.StopEndTurn {
+		return ""
+	}
+	return r.Stop
 }
 
 // plan decides about each call of a reply, in order; a call uses up ceilings
@@ -177,7 +188,7 @@ func (s *sitting) addEnded(step *sessions.Step, c *call, e ended, bytes int64, a
 	p := c.plan
 	row := sessions.EndedCall{
 		N: p.Call.N, Turn: c.turn, Step: c.step, Event: len(step.Events),
-		Tool: p.Call.Tool, Service: p.Service, Status: string(e.Result.CallStatus()), ErrorType: string(e.Result.ErrorType()),
+		Tool: p.Call.Tool, Service: c.service(), Status: string(e.Result.CallStatus()), ErrorType: string(e.Result.ErrorType()),
 		Effect: string(p.Effect), Attempts: len(attempts), Bytes: bytes,
 		Queued: time.Duration(e.QueuedMS) * time.Millisecond, Duration: time.Duration(e.TotalMS) * time.Millisecond,
 	}

@@ -59,7 +59,7 @@ func MarkTx(ctx context.Context, tx pgx.Tx, decision id.Decision, mark Mark, not
 // Withdrawn is what a session's end took back.
 type Withdrawn struct {
 	Pending int                 // for sessions.Ending.Withdrawn
-	Events  []sessions.NewEvent // for the step that ends the session
+	Events  []sessions.NewEvent // for the step that ends the session, which sets their turn and step
 }
 
 const sqlOpen = sqlEscalation + `where e.session_id = $1 and e.status in ('pending', 'answered') order by e.id`

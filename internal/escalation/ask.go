@@ -3,6 +3,7 @@ package escalation
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"baton/internal/clean"
 	"baton/internal/definition"
 	"baton/internal/i18n"
+	"baton/internal/redact"
 	"baton/internal/tools"
 )
 
@@ -108,12 +110,13 @@ func Vague(faults []Fault) bool {
 	return !slices.ContainsFunc(faults, func(f Fault) bool { return !f.Vague })
 }
 
-// ParseAsk reads the arguments of ask_human, cleans their texts, names the
-// options, and lists what is wrong. The Ask is whole if all faults are vague.
-func ParseAsk(args json.RawMessage) (Ask, []Fault) {
+// ParseAsk reads the arguments of ask_human, cleans and redacts their texts,
+// names the options, and lists what is wrong. args are the exact ones: bound
+// actions keep theirs, since what is approved is what runs. The Ask is whole if
+// all faults are vague.
+func ParseAsk(args json.RawMessage, r *redact.Redactor) (Ask, []Fault) {
 	var a Ask
-	d := json.NewDecoder(bytes.NewReader(args))
-	if err := d.Decode(&a); err != nil {
+	if err := readAsk(args, r, &a); err != nil {
 		return a, []Fault{{FieldError: tools.FieldError{Path: "", Expected: "arguments that fit the schema", Got: err.Error()}}}
 	}
 	c := checker{ask: &a}
@@ -125,6 +128,56 @@ func ParseAsk(args json.RawMessage) (Ask, []Fault) {
 	c.recommendation()
 	c.rest()
 	return a, c.faults
+}
+
+// readAsk takes the texts from the redacted arguments, and from the exact ones
+// what must stay so.
+func readAsk(args json.RawMessage, r *redact.Redactor, a *Ask) error {
+	if err := json.Unmarshal(args, a); err != nil || r == nil {
+		return err
+	}
+	exact := *a
+	*a = Ask{}
+	if err := json.Unmarshal(r.JSON(args), a); err != nil || len(a.Options) != len(exact.Options) {
+		return errors.New("a secret stands where only other values can")
+	}
+	for i := range a.Options {
+		a.Options[i].Action = exact.Options[i].Action
+	}
+	a.ResponseSchema = redactTexts(exact.ResponseSchema, r)
+	return nil
+}
+
+// redactTexts redacts the texts of a document by what they say alone: in a
+// schema, a field called password is no secret.
+func redactTexts(doc json.RawMessage, r *redact.Redactor) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(doc))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	b, err := json.Marshal(eachText(v, r.String))
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+func eachText(v any, change func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return change(v)
+	case []any:
+		for i := range v {
+			v[i] = eachText(v[i], change)
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = eachText(v[k], change)
+		}
+	}
+	return v
 }
 
 // checker collects what is wrong with one question.

@@ -12,6 +12,7 @@ import (
 	"baton/internal/definition"
 	"baton/internal/i18n"
 	"baton/internal/id"
+	"baton/internal/redact"
 	"baton/internal/tools"
 )
 
@@ -26,6 +27,8 @@ type Known struct {
 	ReasonCodes []string
 	// Priority is the agent's, for a question that names none.
 	Priority definition.Priority
+	// Redact masks what is shown of the arguments of calls; nil masks nothing.
+	Redact *redact.Redactor
 	// Prepare says what a call would be. It is pure.
 	Prepare func(call tools.Call) (tools.Plan, tools.Spec)
 }
@@ -65,7 +68,7 @@ const (
 // Compose makes a question of what a model asked and what the harness knows.
 // What is missing it fills in from the log. The faults are of what a model can
 // mend: a bound action that could not run, a fact that cites no call. It is
-// pure; nothing is redacted here.
+// pure. What comes from the log is redacted already.
 func Compose(a Ask, k Known) (Draft, []Fault) {
 	c := checker{ask: &a}
 	q := Question{
@@ -124,7 +127,7 @@ func (c *checker) bind(k Known, cs *Case) []Option {
 			if plan.Digest == "" || plan.Verdict == tools.Ended {
 				c.unusable(at, plan)
 			}
-			o.Action, o.Reversible = action(plan, spec), reversible(plan, spec)
+			o.Action, o.Reversible = action(plan, spec, k.Redact), reversible(plan, spec)
 			if cs.Tool == "" {
 				cs.Tool, cs.ToolHash = plan.Call.Tool, plan.ToolHash
 			}
@@ -263,14 +266,15 @@ func (k Known) lastFailed() (KnownCall, bool) {
 func failed(c KnownCall) bool { return c.ErrorType != "" }
 
 // ApprovalDraft makes the question whether a call that is held back may run.
-// All of its words are the server's.
+// All of its words are the server's. The plan's arguments are the exact ones,
+// and its reason is redacted.
 func ApprovalDraft(plan tools.Plan, spec tools.Spec, k Known) Draft {
 	q := Question{
 		Context: Context{Task: clip(strings.TrimSpace(clean.Text(k.Task)), maxProblem), Done: done(k), Tried: tried(k),
 			Problem: clip(strings.TrimSpace(clean.Text(plan.Call.Reason)), maxProblem)},
 		Allowed: allowed(KindApproval, false),
 	}
-	a := action(plan, spec)
+	a := action(plan, spec, k.Redact)
 	a.Schema = spec.Schema
 	q.ActionRequest = a
 	q.say("question", &q.Question, i18n.Say("escalation.may_it_run"))
@@ -287,9 +291,6 @@ func ApprovalDraft(plan tools.Plan, spec tools.Spec, k Known) Draft {
 // title is the action in one English line.
 func (a Action) title() string {
 	if s := a.Sentences["en"]; s != "" {
-		return s
-	}
-	if s := a.Titles["en"]; s != "" {
 		return s
 	}
 	return a.Tool

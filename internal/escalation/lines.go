@@ -57,12 +57,9 @@ func merge(lines []Line, l Line) []Line {
 func lineOf(k Known, c KnownCall) Line {
 	l := Line{Call: id.Call{Session: k.Session, N: c.N}, Words: map[string]string{}, Tool: c.Tool, Times: 1, Attempts: max(c.Attempts, 1),
 		ErrorType: c.ErrorType, Error: clip(clean.Line(c.Error), maxError)}
-	for lang, words := range c.Words {
-		if s, ok := Sentence(words.Sentence, c.Args); ok {
-			l.Words[lang] = s
-		} else if words.Title != "" {
-			l.Words[lang] = words.Title
-		}
+	spec := tools.Spec{Name: c.Tool, Words: c.Words}
+	for lang := range c.Words {
+		_, l.Words[lang] = spec.Describe(lang, c.Args)
 	}
 	return l
 }

@@ -96,8 +96,8 @@ type Option struct {
 // arguments is the server's word.
 type Action struct {
 	Tool string `json:"tool"`
-	// Args are the arguments for showing: what can't be seen is written out. The
-	// digest is of the exact ones.
+	// Args are the arguments for showing: secrets are masked, and what can't be
+	// seen is written out. The digest is of the exact ones.
 	Args   json.RawMessage `json:"args"`
 	Digest string          `json:"digest"`
 

@@ -46,6 +46,30 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
+var namedFile = regexp.MustCompile("`((?:[a-z0-9]+/)+[a-z0-9_]+\\.(?:go|templ|sql|txt|json))`")
+
+func TestDocumentsNameFilesThatAreThere(t *testing.T) {
+	t.Parallel()
+	files := 0
+	err := walk(func(name string) error {
+		if path.Ext(name) != ".md" {
+			return nil
+		}
+		for _, m := range namedFile.FindAllStringSubmatch(read(t, name), -1) {
+			files++
+			_, here := os.Stat(filepath.Join(root, m[1]))
+			_, inside := os.Stat(filepath.Join(root, "internal", m[1]))
+			if here != nil && inside != nil && !strings.Contains(m[1], "reports") { // the page of an example
+				t.Errorf("%s names %s, which isn't there", name, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil || files < 10 {
+		t.Fatalf("found %d files (%v): the scan is broken", files, err)
+	}
+}
+
 var roomRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (\\*to come\\*)?")
 
 // generators are parts of the room that they write for.

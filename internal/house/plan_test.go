@@ -58,7 +58,7 @@ var plan = map[string][]string{
 	"idempotency":       {"postgres", "id", "problem"},
 	"telemetry":         {"redact", "problem"},
 	"mail":              {"safehttp", "problem"},
-	"secrets":           {"postgres", "id", "problem"},
+	"secrets":           {"auth", "postgres", "id", "problem"}, // its verbs ask auth.Can
 	"safehttp":          {"problem"},
 	"postgres/pgtest":   {"postgres/embedded", "postgres/migrate", "postgres"},
 	"postgres/embedded": {"postgres", "problem"},

@@ -319,7 +319,7 @@ func TestAnswersThatDontFitAreRefused(t *testing.T) {
 	h := build(t)
 	ana := h.person(t, "Ana", auth.Responder, "support")
 	form, faults := escalation.ParseAsk(json.RawMessage(`{"question": "Which IBAN does the customer have?", "kind": "input", "trigger": "external_input",
-		"response_schema": {"type": "object", "required": ["iban"], "additionalProperties": false, "properties": {"iban": {"type": "string", "minLength": 15}, "since": {"type": "string", "format": "date"}}}}`))
+		"response_schema": {"type": "object", "required": ["iban"], "additionalProperties": false, "properties": {"iban": {"type": "string", "minLength": 15}, "since": {"type": "string", "format": "date"}}}}`), nil)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}

@@ -101,7 +101,7 @@ func choice(t testing.TB) escalation.Draft {
 	t.Helper()
 	ask, faults := escalation.ParseAsk(json.RawMessage(`{"question": "Refund the second charge of 240 EUR?", "title": "Charged twice",
 		"options": [{"label": "Refund it", "id": "refund", "action": {"tool": "refund", "args": {"amount": "240.00", "customer": "Ana"}}}, "Leave it"],
-		"reason_code": "duplicate_charge", "problem": "Order 8812 was charged twice.", "allow_other": true}`))
+		"reason_code": "duplicate_charge", "problem": "Order 8812 was charged twice.", "allow_other": true}`), nil)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/riverqueue/river"
 
 	"baton/internal/auth"
@@ -115,7 +114,7 @@ func (d *Desk) undoTx(ctx context.Context, tx pgx.Tx, actor auth.Actor, l locked
 }
 
 // exactly1 says that a row which is locked must be there to be written.
-func exactly1(tag pgconn.CommandTag, err error) error {
+func exactly1(tag interface{ RowsAffected() int64 }, err error) error {
 	if err == nil && tag.RowsAffected() != 1 {
 		return errors.New("the locked row has changed")
 	}
