@@ -173,7 +173,7 @@ func choice(t *testing.T) escalation.Draft {
 	ask, faults := escalation.ParseAsk(json.RawMessage(`{"question": "Refund the second charge of 240 EUR?", "title": "Charged twice",
 		"options": [{"label": "Refund it", "id": "refund", "action": {"tool": "refund", "args": {"amount": "240.00"}}}, {"label": "Leave it", "id": "leave"}],
 		"recommended": "A", "reason": "It was charged twice.", "reason_code": "duplicate_charge", "facts": [{"label": "Order", "value": "8812"}],
-		"problem": "Order 8812 was charged twice.", "allow_other": true}`))
+		"problem": "Order 8812 was charged twice.", "allow_other": true}`), nil)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
