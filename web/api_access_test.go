@@ -306,6 +306,28 @@ func TestABrowserChangesThingsOnlyFromBatonsOwnPages(t *testing.T) {
 }
 
 // R: I1
+func TestEachOperationTakesTheParametersOfItsDocument(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ours := w.target("support", "desk")
+	p := w.program("admin")
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range operations() {
+		mine := ours.try(t, r)
+		said := p.send(r.Method, mine.path+"?nonsense=1", mine.body).refused(t, http.StatusUnprocessableEntity, "parameter_unknown", "nonsense")
+		known, _ := said["params"].(map[string]any)["known"].(string)
+		taken := slices.DeleteFunc(strings.Split(known, ", "), func(s string) bool { return s == "" })
+		slices.Sort(taken)
+		if declared := c.queryOf(r.Method, mine.path); !slices.Equal(taken, declared) {
+			t.Errorf("%s %s takes %v, and the document has %v", r.Method, r.Path, taken, declared)
+		}
+	}
+}
+
+// R: I1
 func TestAddressesAndMethodsThatAreNoneAreSaidSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
