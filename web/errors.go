@@ -35,6 +35,9 @@ func (s *site) fail(err error, c echo.Context) {
 	if p.Code == "not_allowed" {
 		s.noteRefusal(c, p)
 	}
+	if status == http.StatusUnauthorized && forAPI(r) {
+		c.Response().Header().Set("WWW-Authenticate", "Bearer")
+	}
 	switch {
 	case wantsDocument(r):
 		err = document(c, status, p)
@@ -53,8 +56,13 @@ func (s *site) fail(err error, c echo.Context) {
 
 // statusOf is the HTTP status of a problem: the only place that knows.
 func statusOf(p *problem.Error) int {
-	if p.Code == "method_not_allowed" {
+	switch p.Code { // those for which HTTP has a status of its own
+	case "method_not_allowed":
 		return http.StatusMethodNotAllowed
+	case "precondition_failed":
+		return http.StatusPreconditionFailed
+	case "media_type_unsupported":
+		return http.StatusUnsupportedMediaType
 	}
 	switch p.Kind {
 	case problem.Malformed:
@@ -114,7 +122,7 @@ func (s *site) noteRefusal(c echo.Context, p *problem.Error) {
 // wantsDocument says whether a program is asking.
 func wantsDocument(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
-	return strings.HasPrefix(r.URL.Path, "/api/") ||
+	return forAPI(r) ||
 		strings.Contains(accept, "json") && !strings.Contains(accept, "text/html")
 }
 

@@ -18,7 +18,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"baton/internal/auth"
+	"baton/internal/definition"
+	"baton/internal/jobs"
 	"baton/internal/postgres/pgtest"
+	"baton/internal/sessions"
 	"baton/web/browsertest"
 )
 
@@ -34,6 +37,7 @@ type house struct {
 	t        *testing.T
 	db       *pgxpool.Pool
 	accounts *auth.Accounts
+	deps     Deps
 	server   *httptest.Server
 	log      *lines
 }
@@ -42,10 +46,15 @@ func open4test(t *testing.T, change ...func(*Deps)) *house {
 	t.Helper()
 	db := pgtest.New(t)
 	h := &house{t: t, db: db, accounts: auth.NewAccounts(db), log: &lines{}}
-	deps := Deps{Accounts: h.accounts, Log: slogTo(h.log)}
+	deps := Deps{Accounts: h.accounts, Log: slogTo(h.log), Sessions: sessions.NewStore(db), Definitions: definition.NewStore(db, definition.Known{}, nil)}
+	var err error
+	if deps.Inserter, err = jobs.NewInserter(db, deps.Log); err != nil {
+		t.Fatal(err)
+	}
 	for _, f := range change {
 		f(&deps)
 	}
+	h.deps = deps
 	h.server = httptest.NewServer(New(deps))
 	t.Cleanup(h.server.Close)
 	return h
@@ -120,7 +129,7 @@ func (b *browser) do(method, path string, form url.Values, headers ...string) re
 	if form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	if method == http.MethodPost {
+	if !safe(method) {
 		req.Header.Set("Origin", b.h.server.URL)
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
 	}

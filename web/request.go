@@ -95,7 +95,11 @@ func (s *site) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 func (s *site) read(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		a, r := about(c), c.Request()
-		if login := s.login(r); login != "" && !strings.HasPrefix(r.URL.Path, "/static/") {
+		byKey := false
+		if forAPI(r) {
+			a.actor, byKey, a.unknown = s.byKey(r)
+		}
+		if login := s.login(r); login != "" && !byKey && !strings.HasPrefix(r.URL.Path, "/static/") {
 			actor, err := s.Accounts.ActorByLogin(r.Context(), login)
 			a.actor, a.unknown = actor, err
 		}

@@ -23,7 +23,7 @@ type route struct {
 }
 
 func (s *site) routes() []route {
-	return []route{
+	pages := []route{
 		{http.MethodGet, "/", signedIn, s.home},
 		{http.MethodGet, templates.InboxURL, signedIn, s.inbox},
 
@@ -37,4 +37,5 @@ func (s *site) routes() []route {
 		{http.MethodGet, "/healthz", open, healthz},
 		{http.MethodGet, "/readyz", open, s.readyz},
 	}
+	return append(pages, s.apiRoutes()...)
 }

@@ -9,12 +9,18 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"baton/internal/auth"
+	"baton/internal/definition"
+	"baton/internal/jobs"
+	"baton/internal/sessions"
 )
 
 // Deps are what the pages work on.
 type Deps struct {
-	Accounts *auth.Accounts
-	Log      *slog.Logger
+	Accounts    *auth.Accounts
+	Sessions    *sessions.Store
+	Definitions *definition.Store
+	Inserter    *jobs.Inserter
+	Log         *slog.Logger
 	// PublicURL is how people reach the server: its host is answered, its
 	// scheme decides whether cookies are for https alone. Nil: whatever local
 	// name or address the request came to.

@@ -222,10 +222,12 @@ func prepareW1(ctx context.Context, url string, w bench.W1) (run func(context.Co
 	inputs := json.RawMessage(fmt.Sprintf(`{"calls": %d}`, w.Calls))
 	run = func(ctx context.Context) error {
 		ended.Add(w.Sessions)
-		for range w.Sessions {
-			if _, err := store.Start(ctx, auth.System(), inserter, sessions.New{Agent: version, Task: "bench", Inputs: inputs}); err != nil {
-				return err
-			}
+		news := make([]sessions.New, w.Sessions)
+		for i := range news {
+			news[i] = sessions.New{Agent: version, Task: "bench", Inputs: inputs}
+		}
+		if _, err := store.StartAll(ctx, auth.System(), inserter, news...); err != nil {
+			return err
 		}
 		ended.Wait()
 		return allCompleted(ctx, store, w.Sessions)

@@ -82,7 +82,7 @@ func newRoot() *cobra.Command {
 	for _, s := range settings {
 		flags.String(s.flag(), "", s.help+" ("+s.env+")")
 	}
-	root.AddCommand(serveCommand(), migrateCommand(), doctorCommand(), configCommand(), versionCommand(), userCommand(), keyCommand(), agentCommand(), sessionCommand(), secretCommand(), benchCommand())
+	root.AddCommand(serveCommand(), demoCommand(), migrateCommand(), doctorCommand(), configCommand(), versionCommand(), userCommand(), keyCommand(), agentCommand(), sessionCommand(), secretCommand(), benchCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }

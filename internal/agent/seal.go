@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,24 +19,15 @@ import (
 // form of those that changed, by call number.
 func (s *sitting) redactArgs(record *replied) map[int]json.RawMessage {
 	var clear map[int]json.RawMessage
-	for i := range record.Plans {
-		c := &record.Plans[i].Call
-		c.Reason = s.redactor.String(c.Reason)
-		c.Raw = s.redactor.String(c.Raw)
-		if c.Args == nil {
-			continue
-		}
-		masked := s.redactor.JSON(c.Args)
-		if bytes.Equal(masked, c.Args) {
-			continue
-		}
-		if record.Plans[i].Verdict != tools.Ended {
+	for i, p := range record.Plans {
+		stored, changed := p.Stored(s.redactor, s.registry)
+		record.Plans[i] = stored
+		if changed && p.Verdict != tools.Ended {
 			if clear == nil {
 				clear = map[int]json.RawMessage{}
 			}
-			clear[c.N] = c.Args
+			clear[p.Call.N] = p.Call.Args
 		}
-		c.Args = masked
 	}
 	return clear
 }

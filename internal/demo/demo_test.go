@@ -157,7 +157,7 @@ func (w *world) request(args map[string]any) tools.Result {
 func (w *world) send(args map[string]any) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 300*time.Millisecond)
 	defer cancel()
-	content, err := json.Marshal(args["body"])
+	content, err := json.Marshal(args["json"])
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ var plan = map[string][]string{
 	"cmd/server": {"..."}, // it builds everything
 
 	// The door for HTTP and what it shows.
-	"web":             {"templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "id", "problem"},
-	"web/api":         {"escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
+	"web":             {"web/api", "jobs", "templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "id", "problem"},
+	"web/api":         {"jobs", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
 	"web/browsertest": {}, // a browser for tests
 	// Pages name assets by their address, which carries the assets' digest.
 	"templates":             {"templates/ui", "i18n", "static"},
@@ -58,7 +58,7 @@ var plan = map[string][]string{
 	"idempotency":       {"postgres", "id", "problem"},
 	"telemetry":         {"redact", "problem"},
 	"mail":              {"safehttp", "problem"},
-	"secrets":           {"auth", "postgres", "id", "problem"}, // who sets one is on record
+	"secrets":           {"auth", "postgres", "id", "problem"}, // its verbs ask auth.Can
 	"safehttp":          {"problem"},
 	"postgres/pgtest":   {"postgres/embedded", "postgres/migrate", "postgres"},
 	"postgres/embedded": {"postgres", "problem"},

@@ -61,6 +61,18 @@ func (i *Inserter) InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, 
 	return nil
 }
 
+// InsertAllTx is InsertTx for many jobs at once.
+func (i *Inserter) InsertAllTx(ctx context.Context, tx pgx.Tx, all []river.JobArgs) error {
+	params := make([]river.InsertManyParams, len(all))
+	for n, args := range all {
+		params[n] = river.InsertManyParams{Args: args}
+	}
+	if _, err := i.client.InsertManyFastTx(ctx, tx, params); err != nil {
+		return fmt.Errorf("insert %d jobs: %w", len(all), err)
+	}
+	return nil
+}
+
 // NewClient makes the client that works the jobs of the given workers. Start
 // it, and Stop it to let the jobs in flight end.
 func NewClient(pool *pgxpool.Pool, workers *river.Workers, log *slog.Logger) (*river.Client[pgx.Tx], error) {

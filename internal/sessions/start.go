@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 
 	"baton/internal/auth"
 	"baton/internal/clean"
@@ -37,12 +39,23 @@ type New struct {
 	Once *idempotency.Request
 }
 
+// One statement however many sessions: rows, first events, and audit rows.
 const sqlStart = `
-with s as (
+with v as (
+    select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
+         as v(id, team_id, agent_id, agent_version, agent_slug, model, task, inputs, started, outside_id)
+), s as (
     insert into sessions (id, last_seq, team_id, agent_id, agent_version, agent_slug, model, task, inputs, requested_by)
-    values ($1, 1, $2, $3, $4, $5, $6, $7, $8, $9)
+    select id, 1, team_id, agent_id, agent_version, agent_slug, model, task, inputs::json, $11 from v
+), e as (
+    insert into session_events (session_id, seq, turn, step, type, data)
+    select id, 1, 1, 0, 'session.started', started::json from v
+), a as (
+    insert into audit (actor_kind, actor_id, actor_name, via, verb, object_kind, object_id, team_id, after)
+    select $12, $13, $11, $14, $15, 'session', outside_id, team_id,
+           jsonb_build_object('agent', agent_slug, 'version', agent_version) from v
 )
-insert into session_events (session_id, seq, turn, step, type, data) values ($1, 1, 1, 0, 'session.started', $10)`
+select now()`
 
 // startedData is the data of the event that begins every ledger.
 type startedData struct {
@@ -70,45 +83,73 @@ func AuthorOf(actor auth.Actor) Author {
 // before. Problems: not_allowed, task_missing, task_too_long, inputs_invalid,
 // model_invalid, idempotency_key_reused.
 func (s *Store) Start(ctx context.Context, actor auth.Actor, inserter *jobs.Inserter, n New) (started Session, err error) {
-	if err := n.check(); err != nil {
-		return Session{}, err
-	}
-	session := id.New[id.Session]()
-	object := auth.Object{Kind: "session", ID: session.String(), Team: n.Agent.Team, Agent: n.Agent.Slug}
-	if err := auth.Can(actor, auth.StartSession, object); err != nil {
-		return Session{}, err
-	}
-	ref := AgentRef{ID: n.Agent.ID, Slug: n.Agent.Slug, Version: n.Agent.Number}
-	data, err := json.Marshal(startedData{Task: n.Task, Inputs: n.Inputs, Agent: ref, Model: n.Model, By: AuthorOf(actor)})
-	if err != nil {
-		return Session{}, fmt.Errorf("start session: %w", err)
-	}
 	err = postgres.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		if done, err := n.Once.BeginTx(ctx, tx); done || err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, sqlStart, session, n.Agent.Team, ref.ID, ref.Version, ref.Slug, n.Model, n.Task, n.Inputs, actor.Name, data)
-		if err != nil {
-			return fmt.Errorf("insert session: %w", err)
-		}
-		if err := inserter.InsertTx(ctx, tx, RunArgs{session}, nil); err != nil {
-			return err
-		}
-		err = auth.AuditTx(ctx, tx, actor, auth.Entry{Verb: auth.StartSession, Kind: "session", ID: session.String(), Team: n.Agent.Team,
-			After: map[string]any{"agent": ref.Slug, "version": ref.Version}})
+		all, err := startTx(ctx, tx, actor, inserter, n)
 		if err != nil {
 			return err
 		}
-		rows, _ := tx.Query(ctx, sqlSessionByID, session) // an error comes with the rows
-		if started, err = pgx.CollectExactlyOneRow(rows, scanSession); err != nil {
-			return fmt.Errorf("read session: %w", err)
-		}
+		started = all[0]
 		return n.Once.StoreTx(ctx, tx, started)
 	})
 	if err != nil {
 		return Session{}, postgres.Problem(err, "")
 	}
 	return started, nil
+}
+
+// StartAll queues many sessions in one transaction, all or none. New.Once is
+// not looked at. Problems as for Start.
+func (s *Store) StartAll(ctx context.Context, actor auth.Actor, inserter *jobs.Inserter, news ...New) (started []Session, err error) {
+	err = postgres.InTx(ctx, s.db, func(tx pgx.Tx) (err error) {
+		started, err = startTx(ctx, tx, actor, inserter, news...)
+		return err
+	})
+	if err != nil {
+		return nil, postgres.Problem(err, "")
+	}
+	return started, nil
+}
+
+func startTx(ctx context.Context, tx pgx.Tx, actor auth.Actor, inserter *jobs.Inserter, news ...New) ([]Session, error) {
+	var list []Session
+	var ids []id.Session
+	var teams []id.Team
+	var agents []id.Agent
+	var versions []int32
+	var slugs, models, tasks, inputs, events, names []string
+	var runs []river.JobArgs
+	for _, n := range news {
+		if err := n.check(); err != nil {
+			return nil, err
+		}
+		v := Session{ID: id.New[id.Session](), Status: Queued, Task: n.Task, Inputs: n.Inputs, Team: n.Agent.Team, TeamSlug: n.Agent.Agent.Team,
+			Agent: AgentRef{ID: n.Agent.ID, Slug: n.Agent.Slug, Version: n.Agent.Number}, Model: n.Model, Turn: 1, RequestedBy: actor.Name,
+			Evidence: json.RawMessage("[]"), Unresolved: json.RawMessage("[]"), LastSeq: 1}
+		if err := auth.Can(actor, auth.StartSession, v.object()); err != nil {
+			return nil, err
+		}
+		data, err := json.Marshal(startedData{Task: v.Task, Inputs: v.Inputs, Agent: v.Agent, Model: v.Model, By: AuthorOf(actor)})
+		if err != nil {
+			return nil, fmt.Errorf("start session: %w", err)
+		}
+		ids, teams, agents, versions = append(ids, v.ID), append(teams, v.Team), append(agents, v.Agent.ID), append(versions, int32(v.Agent.Version))
+		slugs, models, tasks = append(slugs, v.Agent.Slug), append(models, v.Model), append(tasks, v.Task)
+		inputs, events, names = append(inputs, string(v.Inputs)), append(events, string(data)), append(names, v.ID.String())
+		runs, list = append(runs, RunArgs{v.ID}), append(list, v)
+	}
+	var now time.Time
+	err := tx.QueryRow(ctx, sqlStart, ids, teams, agents, versions, slugs, models, tasks, inputs, events, names,
+		actor.Name, actor.Kind, actor.ID, actor.Via, auth.StartSession).Scan(&now)
+	if err != nil {
+		return nil, fmt.Errorf("insert sessions: %w", err)
+	}
+	for i := range list {
+		list[i].CreatedAt = now
+	}
+	return list, inserter.InsertAllTx(ctx, tx, runs)
 }
 
 // check refuses what can't be run, and cleans what goes into Postgres and to
