@@ -55,8 +55,6 @@ const sqlSession = `
 select ` + sqlSessionColumns + ` from sessions s join teams t on t.id = s.team_id
 `
 
-const sqlSessionByID = sqlSession + `where s.id = $1`
-
 // fields are where the columns are read to.
 func (s *Session) fields() []any {
 	return []any{&s.ID, &s.Status, &s.Outcome, &s.Task, &s.Inputs, &s.Agent.ID, &s.Agent.Slug, &s.Agent.Version,
