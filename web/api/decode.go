@@ -94,11 +94,11 @@ func scan(text []byte) error {
 			// Keys are the odd tokens of an object.
 			if kind, n := d.StackIndex(d.StackDepth()); kind == '{' && n%2 == 1 {
 				key := fold(token.String())
-				if seen := objects[len(objects)-1]; seen[key] {
+				seen := objects[len(objects)-1]
+				if seen[key] {
 					return repeated(d.StackPointer())
-				} else {
-					seen[key] = true
 				}
+				seen[key] = true
 			}
 		}
 		if len(objects) > maxDepth {
