@@ -4,10 +4,13 @@
 GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run test race browser lint generate docs ci
+.PHONY: help demo run test race browser lint generate docs ci
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Start everything with sample data, and print a sign-in link
+	go run ./cmd/server demo
 
 run: ## Serve on http://127.0.0.1:8080, with a Postgres of its own
 	go run ./cmd/server

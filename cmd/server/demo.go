@@ -128,7 +128,10 @@ type shop struct {
 	installation definition.Installation
 }
 
-const sqlShopExists = `select exists (select from pg_database where datname = $1)`
+const (
+	sqlShopExists = `select exists (select from pg_database where datname = $1)`
+	sqlMakeShop   = `create database ` + shopDatabase
+)
 
 func openShop(ctx context.Context, own *embedded.Server) (s shop, err error) {
 	conn, err := pgx.Connect(ctx, own.URL())
@@ -141,7 +144,7 @@ func openShop(ctx context.Context, own *embedded.Server) (s shop, err error) {
 		return s, fmt.Errorf("look for the sample shop: %w", err)
 	}
 	if !exists {
-		if _, err := conn.Exec(ctx, "create database "+shopDatabase); err != nil {
+		if _, err := conn.Exec(ctx, sqlMakeShop); err != nil {
 			return s, fmt.Errorf("make the sample shop: %w", err)
 		}
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -184,7 +185,9 @@ func (s *sitting) settleDoubt(ctx context.Context, c *call) error {
 }
 
 // cancelled says whether the work was cut by a person.
-func (s *sitting) cancelled(ctx context.Context) bool { return context.Cause(ctx) == errCancelled }
+func (s *sitting) cancelled(ctx context.Context) bool {
+	return errors.Is(context.Cause(ctx), errCancelled)
+}
 
 // runOwn runs a tool of the loop's own.
 func (s *sitting) runOwn(ctx context.Context, c *call) error {

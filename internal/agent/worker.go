@@ -222,11 +222,11 @@ func (w *Worker) run(ctx context.Context, lease *sessions.Lease, row sessions.Se
 	s.runner = tools.Runner{Session: row.ID, Tools: s.registry, Redactor: s.redactor, Keys: w.Keys, Retries: w.Retries, Stuck: w.Stuck, Log: w.Log}
 	for {
 		done, err := s.advance(ctx)
-		if err != nil && context.Cause(ctx) == errCancelled && errors.Is(err, context.Canceled) {
+		if err != nil && errors.Is(context.Cause(ctx), errCancelled) && errors.Is(err, context.Canceled) {
 			// The cut was ours: what was cut is settled below, by a context that
 			// is not cut.
 			s.cancel, err = true, nil
-			ctx = context.WithoutCancel(ctx)
+			ctx = context.WithoutCancel(ctx) //nolint:fatcontext // once: s.cancel ends the loop
 		}
 		if err != nil || done {
 			return err

@@ -125,9 +125,9 @@ func median(values []float64) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}
-	if mid := len(sorted) / 2; len(sorted)%2 == 1 {
+	mid := len(sorted) / 2
+	if len(sorted)%2 == 1 {
 		return sorted[mid]
-	} else {
-		return (sorted[mid-1] + sorted[mid]) / 2
 	}
+	return (sorted[mid-1] + sorted[mid]) / 2
 }

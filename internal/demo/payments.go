@@ -168,7 +168,7 @@ func (p *Payments) disputes(r *http.Request) reply {
 }
 
 // disputesMoved is an error dressed as success, as old services have them.
-func (p *Payments) disputesMoved(r *http.Request) reply {
+func (p *Payments) disputesMoved(*http.Request) reply {
 	answer := refuse(http.StatusOK, "moved", "Disputes are now found at /payments/{payment_id}/disputes.")
 	answer.body.(map[string]any)["status"] = "error"
 	return answer

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -111,15 +112,7 @@ func TestComposeHangsTogether(t *testing.T) {
 // R: G3, G4
 func TestTheServerTakesTheSettingsInCompose(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the server")
-	}
-	server := filepath.Join(t.TempDir(), "server")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", server, "./cmd/server")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the server: %v\n%s", err, out)
-	}
+	server := buildServer(t)
 	known, servers := settingNames(t), 0
 	for name, s := range readCompose(t).Services {
 		if s.Build == "" {
@@ -152,6 +145,34 @@ func TestTheServerTakesTheSettingsInCompose(t *testing.T) {
 	if servers == 0 {
 		t.Error("docker-compose.yml has no server")
 	}
+}
+
+// built is the program, made once for the tests that run it.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func buildServer(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the server")
+	}
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "baton-house-"); built.err != nil {
+			return
+		}
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", built.dir, "./cmd/server")
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatalf("build the server: %v", built.err)
+	}
+	return filepath.Join(built.dir, "server")
 }
 
 // settingNames are the environment variables that the server reads.

@@ -110,6 +110,14 @@ var never = []struct{ from, to, why string }{
 // is told what a tool is and what a call became, and can't run one.
 var vocabulary = []string{"Spec", "Call", "Result", "Output", "Item", "Failure", "Meta"}
 
+// withSQL are the rooms that talk to a database.
+var withSQL = []string{
+	"cmd/server", "agent", "notify", "insights", "retention", "drills", "demo", "bench",
+	"escalation", "escalation/decide", "sessions", "definition", "tools/builtin", "auth", "jobs", "live",
+	"idempotency", "secrets", "telemetry", "page", "id", // page and id are arguments of queries
+	"postgres", "postgres/embedded", "postgres/migrate", "postgres/pgtest",
+}
+
 // door is a package of others that few rooms may import.
 type door struct {
 	path  string   // it and all below it
@@ -141,13 +149,9 @@ var doors = []door{
 	{path: "go.uber.org/goleak", tests: []string{"..."}},
 	{path: "testing", rooms: []string{"postgres/pgtest", "web/browsertest"}, tests: []string{"..."}},
 	// No SQL at the door, in what is shown, or in what is pure.
-	{path: "github.com/jackc/pgx", rooms: []string{
-		"cmd/server", "agent", "notify", "insights", "retention", "drills", "demo", "bench",
-		"escalation", "escalation/decide", "sessions", "definition", "tools/builtin", "auth", "jobs", "live",
-		"idempotency", "secrets", "telemetry", "page", "id", // page and id are arguments of queries
-		"postgres", "postgres/embedded", "postgres/migrate", "postgres/pgtest",
-	}, tests: []string{"..."}},
-	{path: "github.com/jackc/pgx/v5/pgconn", rooms: []string{"tools", "tools/builtin", "postgres", "demo"}, tests: []string{"..."}}, // the errors of Postgres, to classify them
+	{path: "github.com/jackc/pgx", rooms: withSQL, tests: []string{"..."}},
+	// The harness classifies what Postgres says of a tool's work.
+	{path: "github.com/jackc/pgx/v5/pgconn", rooms: append([]string{"tools"}, withSQL...), tests: []string{"..."}},
 	{path: "database/sql"}, // one way to the database; migrate has a bridge of pgx's own
 	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools", "tools/builtin", "tools/mcp", "tools/declared", "llm/anthropic", "llm/openai", "notify", "demo"}, tests: []string{"..."}},
 	{path: "log", rooms: []string{}}, // log/slog has a longer path

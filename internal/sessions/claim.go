@@ -55,15 +55,13 @@ const sqlSession = `
 select ` + sqlSessionColumns + ` from sessions s join teams t on t.id = s.team_id
 `
 
-const sqlSessionByID = sqlSession + `where s.id = $1`
-
 // fields are where the columns are read to.
-func (v *Session) fields() []any {
-	return []any{&v.ID, &v.Status, &v.Outcome, &v.Task, &v.Inputs, &v.Agent.ID, &v.Agent.Slug, &v.Agent.Version,
-		&v.Team, &v.TeamSlug, &v.Model, &v.Turn, &v.Steps, &v.Calls, &v.Tokens, &v.CostMicros, &v.WorkingMS,
-		&v.OpenQuestions, &v.CancelRequested, &v.PauseRequested, &v.RequestedBy, &v.Summary,
-		&v.Evidence, &v.Unresolved, &v.Failure,
-		&v.CreatedAt, &v.StartedAt, &v.EndedAt, &v.LastSeq}
+func (s *Session) fields() []any {
+	return []any{&s.ID, &s.Status, &s.Outcome, &s.Task, &s.Inputs, &s.Agent.ID, &s.Agent.Slug, &s.Agent.Version,
+		&s.Team, &s.TeamSlug, &s.Model, &s.Turn, &s.Steps, &s.Calls, &s.Tokens, &s.CostMicros, &s.WorkingMS,
+		&s.OpenQuestions, &s.CancelRequested, &s.PauseRequested, &s.RequestedBy, &s.Summary,
+		&s.Evidence, &s.Unresolved, &s.Failure,
+		&s.CreatedAt, &s.StartedAt, &s.EndedAt, &s.LastSeq}
 }
 
 func scanSession(row pgx.CollectableRow) (v Session, err error) {

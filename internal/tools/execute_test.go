@@ -171,7 +171,7 @@ func TestPanicsStayInside(t *testing.T) {
 		"panic": func(context.Context, json.RawMessage) (Output, error) { panic("secret plan") },
 		"nil map": func(context.Context, json.RawMessage) (Output, error) {
 			var m map[string]int
-			m["a"] = 1
+			m["a"] = 1 //nolint:govet,staticcheck // the panic is meant
 			return Output{}, nil
 		},
 		"goexit":       func(context.Context, json.RawMessage) (Output, error) { runtime.Goexit(); return Output{}, nil },

@@ -93,7 +93,8 @@ func scan(text []byte) error {
 		case '"':
 			// Keys are the odd tokens of an object.
 			if kind, n := d.StackIndex(d.StackDepth()); kind == '{' && n%2 == 1 {
-				key, seen := fold(token.String()), objects[len(objects)-1]
+				key := fold(token.String())
+				seen := objects[len(objects)-1]
 				if seen[key] {
 					return repeated(d.StackPointer())
 				}

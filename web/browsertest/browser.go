@@ -80,7 +80,7 @@ func launch(path string) error {
 	}
 	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, end := chromedp.NewContext(allocator)
-	browser.ctx = ctx
+	browser.ctx = ctx //nolint:fatcontext // made once, for all tests of the package
 	browser.stop = []func(){
 		func() {
 			closing, done := context.WithTimeout(ctx, 10*time.Second)
