@@ -312,3 +312,27 @@ def reply(s):
 		})
 	}
 }
+
+// R: A6, O3
+func TestEditingAnApprovalLeavesTheSecretsThatWereMaskedAsTheyWere(t *testing.T) {
+	t.Parallel()
+	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	p := live(t)
+	session := p.start(`
+def reply(s):
+    if s.step == 0:
+        return [call("send", amount = 1, to = "a", token = "`+secret+`")]
+    return [finish("Sent.", evidence = [s.results[0].call_id])]
+`, "escalation: {hold: 0s}")
+	q := p.questions(session, 1)[0]
+	shown := string(q.Question.ActionRequest.Args)
+	if strings.Contains(shown, secret) {
+		t.Fatalf("the secret is shown: %s", shown)
+	}
+	edited := strings.Replace(shown, `"amount":1`, `"amount":2`, 1)
+	p.answer("responder", q, decide.Answer{Version: 1, Type: escalation.Edit, EditedArgs: []byte(edited)})
+	p.untilStatus(session, sessions.Completed)
+	if ran := p.witness.ran("send"); len(ran) != 1 || !strings.Contains(ran[0], secret) || !strings.Contains(ran[0], `"amount":2`) {
+		t.Errorf("ran with %v", ran)
+	}
+}
