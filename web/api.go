@@ -13,7 +13,10 @@ import (
 
 // apiRoutes are the operations of the API as routes of the site.
 func (s *site) apiRoutes() []route {
-	operations := api.New(api.Deps{Sessions: s.Sessions, Definitions: s.Definitions, Inserter: s.Inserter})
+	operations := api.New(api.Deps{
+		Sessions: s.Sessions, Definitions: s.Definitions, Escalations: s.Escalations, Desk: s.Desk,
+		Inserter: s.Inserter, Stopping: s.Stopping,
+	})
 	var routes []route
 	for _, r := range operations.Routes() {
 		who := signedIn

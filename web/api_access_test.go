@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"baton/internal/auth"
+	"baton/internal/escalation"
 	"baton/internal/id"
 	"baton/internal/tools"
 	"baton/web/api"
@@ -16,9 +17,13 @@ import (
 
 // target is what a team has for the operations to be tried on.
 type target struct {
+	world
 	team, agent string
 	session     id.Session
 	call        id.Call
+	question    escalation.Escalation // answered, and gone out
+	decision    string
+	decider     program // of the team, who answers what is to be taken back
 }
 
 func (w world) target(team, agent string) target {
@@ -27,7 +32,10 @@ func (w world) target(team, agent string) target {
 	worker := w.work(session)
 	call := worker.ask("query_db", `{"sql": "select 1"}`, tools.Ready)
 	worker.end("query_db", succeeded(w.t, `[1]`), nil, "a\nb\n")
-	return target{team, agent, session, call}
+	decider := w.program(map[string]string{"support": "responder", "finance": "Otto"}[team])
+	question := w.question(agent)
+	answered := decider.choose(question, "leave", 0).ok(w.t, http.StatusOK)
+	return target{w, team, agent, session, call, question, object(answered["decision"].(map[string]any)).text("id"), decider}
 }
 
 // try is a request of an operation on what a team has.
@@ -47,10 +55,22 @@ func (x target) try(t *testing.T, r api.Route) try {
 		tried.path = strings.Replace(tried.path, "{id}", x.session.String(), 1)
 	case strings.HasPrefix(r.Path, "/calls/{id}"):
 		tried.path = strings.Replace(tried.path, "{id}", x.call.String(), 1)
+	case strings.HasPrefix(r.Path, "/decisions/{id}"):
+		tried.path = strings.Replace(tried.path, "{id}", x.decision, 1)
+	case strings.HasSuffix(r.Path, "/answer"):
+		tried.path = strings.Replace(tried.path, "{id}", x.world.question(x.agent).ID.String(), 1)
+	case strings.HasSuffix(r.Path, "/undo"):
+		held := x.world.question(x.agent)
+		x.decider.choose(held, "leave", 600).ok(t, http.StatusOK)
+		tried.path = strings.Replace(tried.path, "{id}", held.ID.String(), 1)
+	case strings.HasPrefix(r.Path, "/escalations/{id}"):
+		tried.path = strings.Replace(tried.path, "{id}", x.question.ID.String(), 1)
 	}
 	switch r.Method + " " + r.Path {
 	case "POST /sessions":
 		tried.body, tried.hidden = fmt.Sprintf(`{"agent": %q, "task": "x"}`, x.agent), http.StatusUnprocessableEntity
+	case "POST /escalations/{id}/answer":
+		tried.body = `{"version": 1, "decision": {"type": "choose", "option_id": "A"}}`
 	case "POST /sessions/{id}/messages":
 		tried.body = `{"text": "x"}`
 	case "PUT /agents/{slug}":
@@ -96,6 +116,9 @@ func TestEachOperationIsForThoseWhoMay(t *testing.T) {
 	ours, theirs := w.target("support", "desk"), w.target("finance", "ledger")
 	for _, role := range auth.Roles() {
 		p := w.program(string(role))
+		if role != auth.Viewer {
+			ours.decider = p // people take back their own answers
+		}
 		for _, r := range operations() {
 			mine, other := ours.try(t, r), theirs.try(t, r)
 			got := p.send(r.Method, mine.path, mine.body)
@@ -103,7 +126,7 @@ func TestEachOperationIsForThoseWhoMay(t *testing.T) {
 				t.Errorf("%s as %s: %d %s", r.Method+" "+mine.path, role, got.status, got.body)
 			}
 			if list(r) {
-				for _, secret := range []string{theirs.session.Digits(), theirs.agent} {
+				for _, secret := range []string{theirs.session.Digits(), theirs.question.ID.Digits(), theirs.decision, `"` + theirs.agent + `"`} {
 					if strings.Contains(got.body, secret) {
 						t.Errorf("%s shows %s what is of another team: %s", mine.path, role, got.body)
 					}
@@ -115,10 +138,14 @@ func TestEachOperationIsForThoseWhoMay(t *testing.T) {
 			}
 		}
 	}
-	for _, table := range []string{"sessions", "agent_versions"} {
-		want := map[string]int{"sessions": 2 + 2, "agent_versions": 2}[table] // two more sessions: by the supervisor and by the admin
-		if n := count(t, w.db, `select count(*) from `+table); n != want {
-			t.Errorf("%d rows of %s, want %d", n, table, want)
+	for sql, want := range map[string]int{
+		`select count(*) from sessions where requested_by in ('viewer', 'responder', 'supervisor', 'admin')`: 2, // by the last two
+		`select count(*) from agent_versions`: 2,
+		`select count(*) from decisions d join teams t on t.id = d.team_id where t.slug = 'finance' and d.decided_by_name <> 'Otto'`: 0,
+		`select count(*) from decisions where decided_by_name = 'viewer'`:                                                            0,
+	} {
+		if n := count(t, w.db, sql); n != want {
+			t.Errorf("%d, want %d: %s", n, want, sql)
 		}
 	}
 	if n := count(t, w.db, `select count(*) from session_events where session_id = $1`, theirs.session); n != 3 {
@@ -144,6 +171,7 @@ func TestAKeyIsAtMostItsScopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ours := w.target("support", "desk")
+	ours.decider = w.program("admin")
 	needs := map[auth.Verb]auth.Scope{
 		auth.ReadSession: auth.ScopeSessionRead, auth.ReadAgent: auth.ScopeSessionRead,
 		auth.StartSession: auth.ScopeSessionStart, auth.ControlSession: auth.ScopeSessionControl, auth.WriteAgent: auth.ScopeAgentWrite,
@@ -224,7 +252,7 @@ func TestKeysThatAreNoneAreRefusedEverywhere(t *testing.T) {
 	if strings.Contains(w.log.String(), good.key) {
 		t.Error("a key is in the log")
 	}
-	if n := count(t, w.db, `select count(*) from sessions`); n != 1 {
+	if n := count(t, w.db, `select count(*) from sessions where task = 'x'`); n != 0 {
 		t.Errorf("%d sessions", n)
 	}
 }
@@ -261,7 +289,10 @@ func TestABrowserChangesThingsOnlyFromBatonsOwnPages(t *testing.T) {
 			}
 		}
 	}
-	if n := count(t, w.db, `select count(*) from sessions`) + count(t, w.db, `select count(*) from session_events`); n != 1+3 {
+	if n := count(t, w.db, `select count(*) from session_events where session_id = $1`, ours.session); n != 3 {
+		t.Errorf("%d events", n)
+	}
+	if n := count(t, w.db, `select count(*) from decisions where decided_by_name = 'Lena'`) + count(t, w.db, `select count(*) from sessions where task = 'x'`); n != 0 {
 		t.Errorf("%d rows", n)
 	}
 	for _, r := range operations() {
@@ -270,6 +301,28 @@ func TestABrowserChangesThingsOnlyFromBatonsOwnPages(t *testing.T) {
 			if a.status >= 300 {
 				t.Errorf("from its own page, %s %s: %d %s", r.Method, mine.path, a.status, a.body)
 			}
+		}
+	}
+}
+
+// R: I1
+func TestEachOperationTakesTheParametersOfItsDocument(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ours := w.target("support", "desk")
+	p := w.program("admin")
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range operations() {
+		mine := ours.try(t, r)
+		said := p.send(r.Method, mine.path+"?nonsense=1", mine.body).refused(t, http.StatusUnprocessableEntity, "parameter_unknown", "nonsense")
+		known, _ := said["params"].(map[string]any)["known"].(string)
+		taken := slices.DeleteFunc(strings.Split(known, ", "), func(s string) bool { return s == "" })
+		slices.Sort(taken)
+		if declared := c.queryOf(r.Method, mine.path); !slices.Equal(taken, declared) {
+			t.Errorf("%s %s takes %v, and the document has %v", r.Method, r.Path, taken, declared)
 		}
 	}
 }

@@ -46,8 +46,18 @@ func escaped(name string) string { return strings.NewReplacer("~", "~0", "/", "~
 func (c *contract) at(pointer string) (object, string) {
 	var v any = map[string]any(c.document)
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		o, _ := v.(map[string]any)
-		v = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(at) {
+				return nil, ""
+			}
+			v = at[i]
+		default:
+			return nil, ""
+		}
 	}
 	o, _ := v.(map[string]any)
 	if ref := object(o).text("$ref"); ref != "" {
@@ -73,6 +83,21 @@ func (c *contract) operation(method, path string) string {
 func fits(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	return slices.EqualFunc(want, got, func(w, g string) bool { return w == g || strings.HasPrefix(w, "{") && g != "" })
+}
+
+// queryOf are the query parameters of an operation, sorted.
+func (c *contract) queryOf(method, path string) (names []string) {
+	at := c.operation(method, path) + "/parameters"
+	for i := 0; ; i++ {
+		parameter, _ := c.at(at + "/" + strconv.Itoa(i))
+		if parameter == nil {
+			slices.Sort(names)
+			return names
+		}
+		if parameter["in"] == "query" {
+			names = append(names, parameter.text("name"))
+		}
+	}
 }
 
 // check holds a JSON text to the schema behind a pointer.

@@ -10,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"baton/internal/auth"
 	"baton/internal/definition"
+	"baton/internal/escalation"
 	"baton/internal/id"
+	"baton/internal/postgres"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 )
@@ -151,4 +155,75 @@ func succeeded(t *testing.T, data string) tools.Result {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// refund is a tool whose calls people decide about.
+func refund(c tools.Call) (tools.Plan, tools.Spec) {
+	spec := tools.Spec{
+		Name: "refund", Effect: tools.EffectSide,
+		Words:  map[string]tools.Words{"en": {Title: "Refund", Sentence: "Refund {amount}"}},
+		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["amount"],"properties":{"amount":{"type":"string"}}}`),
+	}
+	return tools.Plan{Call: c, Verdict: tools.Awaiting, Effect: tools.EffectSide, ToolHash: "h1", Digest: "digest-of-" + string(c.Args)}, spec
+}
+
+// choice is a question with the options refund (which has an action) and leave.
+func choice(t *testing.T) escalation.Draft {
+	t.Helper()
+	ask, faults := escalation.ParseAsk(json.RawMessage(`{"question": "Refund the second charge of 240 EUR?", "title": "Charged twice",
+		"options": [{"label": "Refund it", "id": "refund", "action": {"tool": "refund", "args": {"amount": "240.00"}}}, {"label": "Leave it", "id": "leave"}],
+		"recommended": "A", "reason": "It was charged twice.", "reason_code": "duplicate_charge", "facts": [{"label": "Order", "value": "8812"}],
+		"problem": "Order 8812 was charged twice.", "allow_other": true}`), nil)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	draft, faults := escalation.Compose(ask, escalation.Known{Task: "Settle it", Prepare: refund})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	return draft
+}
+
+// approval is the question whether a held call may run.
+func approval(args string) escalation.Draft {
+	plan, spec := refund(tools.Call{N: 1, Tool: "refund", Args: json.RawMessage(args)})
+	return escalation.ApprovalDraft(plan, spec, escalation.Known{Task: "Settle it"})
+}
+
+// raise asks about the latest call, and lets the session wait.
+func (w *worker) raise(draft escalation.Draft) escalation.Escalation {
+	w.t.Helper()
+	var e escalation.Escalation
+	err := postgres.InTx(w.t.Context(), w.db, func(tx pgx.Tx) (err error) {
+		row, err := w.deps.Sessions.Get(w.t.Context(), auth.CLI("root"), w.session)
+		if err != nil {
+			return err
+		}
+		if e, err = escalation.RaiseTx(w.t.Context(), tx, w.deps.Inserter, escalation.Raise{Draft: draft, Session: row, Call: w.calls, Hold: 10 * time.Second}); err != nil {
+			return err
+		}
+		return sessions.ParkTx(w.t.Context(), tx, w.lease, sessions.Parking{To: sessions.Waiting, Raised: 1, Step: sessions.Step{
+			Counters: sessions.Counters{Turn: 1, Steps: w.steps, Calls: w.calls},
+			Events:   []sessions.NewEvent{{Type: sessions.EscalationRaised, Turn: 1, Step: w.steps, Call: e.Call, Data: e.Event()}},
+		}})
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return e
+}
+
+// question is one that an agent's session waits for.
+func (w world) question(agent string) escalation.Escalation {
+	w.t.Helper()
+	worker := w.work(w.start(agent))
+	worker.ask("ask_human", `{"question": "Refund it?"}`, tools.Ready)
+	return worker.raise(choice(w.t))
+}
+
+// choose answers a question with one of its options, and holds the answer.
+func (p program) choose(e escalation.Escalation, option string, hold int) answer {
+	p.h.t.Helper()
+	return p.post("/escalations/"+e.ID.String()+"/answer",
+		fmt.Sprintf(`{"version": %d, "decision": {"type": "choose", "option_id": %q}, "hold_seconds": %d}`, e.Version, option, hold))
 }

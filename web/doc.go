@@ -5,7 +5,8 @@
 // map the result to a page struct, render. They return errors and never write
 // them: fail (errors.go) is the one place where a problem becomes a status, a
 // page or a document. The table in routes.go names every address, what it
-// takes, and whom it lets in.
+// takes, and whom it lets in. What programs are served is room api's; here it is
+// mounted, and asked for a key (api.go).
 //
 // Around every handler stand, from the outside in: the request's id and its
 // line in the log, recovery from panics, safe headers, the check of Host and of

@@ -19,6 +19,8 @@ import (
 
 	"baton/internal/auth"
 	"baton/internal/definition"
+	"baton/internal/escalation"
+	"baton/internal/escalation/decide"
 	"baton/internal/jobs"
 	"baton/internal/postgres/pgtest"
 	"baton/internal/sessions"
@@ -51,6 +53,7 @@ func open4test(t *testing.T, change ...func(*Deps)) *house {
 	if deps.Inserter, err = jobs.NewInserter(db, deps.Log); err != nil {
 		t.Fatal(err)
 	}
+	deps.Escalations, deps.Desk = escalation.NewStore(db), decide.NewDesk(db, deps.Inserter)
 	for _, f := range change {
 		f(&deps)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"baton/internal/auth"
 	"baton/internal/definition"
+	"baton/internal/escalation"
+	"baton/internal/escalation/decide"
 	"baton/internal/jobs"
 	"baton/internal/sessions"
 )
@@ -19,6 +21,8 @@ type Deps struct {
 	Accounts    *auth.Accounts
 	Sessions    *sessions.Store
 	Definitions *definition.Store
+	Escalations *escalation.Store
+	Desk        *decide.Desk
 	Inserter    *jobs.Inserter
 	Log         *slog.Logger
 	// PublicURL is how people reach the server: its host is answered, its
@@ -28,6 +32,9 @@ type Deps struct {
 	// Ready says whether everything that requests need is there. Its error goes
 	// to the log and makes /readyz say 503.
 	Ready func(context.Context) error
+	// Stopping is closed when the server is about to end, so that requests that
+	// wait for something reply before they are cut. Nil: it never ends.
+	Stopping <-chan struct{}
 }
 
 // New makes the handler for everything that the server answers.

@@ -210,7 +210,7 @@ func prepareW1(ctx context.Context, url string, w bench.W1) (run func(context.Co
 	})}
 	list := river.NewWorkers()
 	river.AddWorker(list, worker)
-	client, err := jobs.NewClientOf(pool, list, log, w.Concurrency)
+	client, err := jobs.NewClientOf(pool, replica.ID.String(), list, log, w.Concurrency)
 	if err != nil {
 		return nil, nil, err
 	}

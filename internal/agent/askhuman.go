@@ -249,7 +249,7 @@ func (s *sitting) runApproved(ctx context.Context, c *call) error {
 		return err
 	}
 	if !s.w.Replica.MayAct(s.lease) {
-		return sessions.ErrLost
+		return sessions.ErrSilent // perhaps lost, perhaps still ours: it is given back
 	}
 	c.fresh = false
 	return s.writeResult(ctx, c, s.runner.Execute(ctx, c.plan))

@@ -120,7 +120,7 @@ func (s *sitting) runEffect(ctx context.Context, c *call) error {
 		return nil // what was requested meanwhile comes first; nothing has happened yet
 	}
 	if !s.w.Replica.MayAct(s.lease) {
-		return sessions.ErrLost
+		return sessions.ErrSilent // perhaps lost, perhaps still ours: it is given back
 	}
 	c.fresh = false
 	return s.writeResult(ctx, c, s.runner.Execute(ctx, c.plan))
@@ -167,7 +167,15 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 	if c.sealed {
 		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.DropSealedTx(ctx, tx, name) })
 	}
-	return s.write(ctx, step, also...)
+	err := s.write(ctx, step, also...)
+	if errors.Is(err, sessions.ErrLost) {
+		// Another worker has settled the call by now. What this one found is kept
+		// beside, for people to see, and changes nothing.
+		if keepErr := s.w.Store.KeepLate(context.WithoutCancel(ctx), name, e); keepErr != nil {
+			s.w.Log.Warn("a late result could not be kept", "call", name, "err", keepErr)
+		}
+	}
+	return err
 }
 
 // settleDoubt ends a call with an effect that a former worker started and whose

@@ -100,7 +100,7 @@ var errCancelled = errors.New("a person cancelled the session")
 
 // Work works on a session until it parks or ends. A job that comes for nothing
 // ends quietly. A session that is lost meanwhile is somebody else's: no error
-// either. An error is the database's, and the engine tries the job again.
+// either. What stops the work for a reason of ours has the job come again.
 func (w *Worker) Work(ctx context.Context, job *river.Job[sessions.RunArgs]) error {
 	session := job.Args.Session
 	lease, row, err := w.Store.Claim(ctx, w.Replica, session)
@@ -108,7 +108,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[sessions.RunArgs]) err
 		return nil
 	}
 	if err != nil {
-		return err
+		return w.later(session, err)
 	}
 	ctx, stop := w.register(ctx, session)
 	defer stop()
@@ -123,16 +123,34 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[sessions.RunArgs]) err
 	return nil
 }
 
+// againAfter is when a session whose work stopped for a reason of ours is looked
+// at again.
+const againAfter = time.Second
+
+// later is for a session that could not even be claimed, or given back. It has
+// the job come again soon. The engine's own retries grow to minutes
+// and days; but what stops a worker (the database, its own beat) passes, or is
+// seen in the log each time.
+func (w *Worker) later(session id.Session, cause error) error {
+	w.Log.Error("work on a session stopped; it is tried again", "session", session, "after", againAfter, "err", cause)
+	return river.JobSnooze(againAfter)
+}
+
 // giveBack queues a session whose work stopped for a reason of ours (the
-// database, a fault in this code), so that the job's next try can claim it. If
-// not even that can be written, the lease lapses and the sweep sees to it.
+// database, this replica's beat, a fault in this code), so that it is looked at
+// again. If not even that can be written the job comes again, and should that
+// be too early, the lease lapses and the sweep sees to it.
 func (w *Worker) giveBack(ctx context.Context, lease *sessions.Lease, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if err := w.Store.Release(ctx, lease); err != nil && !errors.Is(err, sessions.ErrLost) {
-		return errors.Join(cause, err)
+	switch err := w.Store.Release(ctx, lease, w.Inserter, againAfter); {
+	case errors.Is(err, sessions.ErrLost):
+		return nil
+	case err != nil:
+		return w.later(lease.Session, errors.Join(cause, err))
 	}
-	return cause
+	w.Log.Error("work on a session stopped; it is tried again", "session", lease.Session, "after", againAfter, "err", cause)
+	return nil
 }
 
 func (w *Worker) register(ctx context.Context, session id.Session) (context.Context, func()) {

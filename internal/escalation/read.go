@@ -124,6 +124,16 @@ func (s *Store) Get(ctx context.Context, actor auth.Actor, esc id.Escalation) (E
 	return r.Escalation, nil
 }
 
+const sqlVersion = `
+select version from escalations e where e.id = $1 and ($2::uuid[] is null or e.team_id = any($2)) and ($3 = '' or e.agent_slug = $3)`
+
+// Version reads a question's version alone, for who waits for it to change. The
+// problem is escalation_not_found.
+func (s *Store) Version(ctx context.Context, actor auth.Actor, esc id.Escalation) (version int, err error) {
+	err = s.db.QueryRow(ctx, sqlVersion, esc, actor.Teams(auth.ReadEscalation), actor.Agent).Scan(&version)
+	return version, postgres.Problem(err, "escalation_not_found")
+}
+
 const sqlForSession = sqlEscalation + `
 where e.session_id = $1 and ($2::uuid[] is null or e.team_id = any($2)) and ($3 = '' or e.agent_slug = $3)
 order by e.id`

@@ -100,7 +100,7 @@ type Chunk struct {
 const sqlCallEvents = `
 select session_id, seq, at, turn, step, coalesce(call, 0), type, data from session_events
 where session_id = $1
-  and (call between $2 and $3
+  and (call between $2 and $3 or type = 'escalation.answered'
        or type = 'model.replied' and exists (
            select from json_array_elements(data -> 'plans') p where (p #>> '{call,n}')::int between $2 and $3))
 order by seq`

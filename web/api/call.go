@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"baton/internal/escalation"
 	"baton/internal/id"
 	"baton/internal/sessions"
 	"baton/internal/tools"
@@ -54,6 +56,7 @@ type call struct {
 	Result    json.RawMessage `json:"result"` // null while it is open
 
 	ranMS int64 // in the tool, as the result says
+	asked bool  // a question about it is open
 }
 
 // fingerprints are keyed hashes of tool and arguments.
@@ -64,15 +67,13 @@ type fingerprints struct {
 
 // approval is a person's answer that let a call run.
 type approval struct {
-	Decision  string     `json:"decision_id"`
-	DecidedBy *decidedBy `json:"decided_by"`
-	DecidedAt *time.Time `json:"decided_at"`
+	Decision  string              `json:"decision_id"`
+	DecidedBy *escalation.Decider `json:"decided_by"`
+	DecidedAt *time.Time          `json:"decided_at"`
 }
 
-type decidedBy struct {
-	Kind string `json:"kind"`
-	ID   string `json:"id"`
-	Name string `json:"name"`
+func approvalBy(d *escalation.Decision) *approval {
+	return &approval{Decision: d.ID.String(), DecidedBy: &d.By, DecidedAt: &d.DecidedAt}
 }
 
 // preceding is how many calls before it a call names.
@@ -89,21 +90,27 @@ type entry struct {
 	QueuedMS int64           `json:"queued_ms"`
 	TotalMS  int64           `json:"total_ms"`
 	Stored   bool            `json:"stored"`
-	// escalation.*
-	Escalation *id.Escalation `json:"escalation_id"`
-	Decision   *struct {
-		ID        string     `json:"id"`
-		By        *decidedBy `json:"decided_by"`
-		DecidedAt *time.Time `json:"decided_at"`
-	} `json:"decision"`
 }
 
 // foldCalls makes the calls with the numbers from first to last of what the
 // ledger says about them, in the order of their numbers.
 func foldCalls(events []sessions.Event, rows []sessions.CallRow, first, last int) ([]call, error) {
 	calls := map[int]*call{}
-	answers := map[string]approval{}
+	answers := map[string]*approval{} // by decision: an answer may let a later call run
 	for _, e := range events {
+		if strings.HasPrefix(string(e.Type), "escalation.") {
+			var d escalation.Event
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return nil, fmt.Errorf("read event %d of %s: %w", e.Seq, e.Session, err)
+			}
+			if d.Decision != nil {
+				answers[d.Decision.ID.String()] = approvalBy(d.Decision)
+			}
+			if c := calls[e.Call]; c != nil {
+				c.ask(e.Type, d)
+			}
+			continue
+		}
 		var d entry
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return nil, fmt.Errorf("read event %d of %s: %w", e.Seq, e.Session, err)
@@ -114,12 +121,7 @@ func foldCalls(events []sessions.Event, rows []sessions.CallRow, first, last int
 					calls[n] = planned(e, plan, slices.Contains(d.Start, n))
 				}
 			}
-			continue
-		}
-		if d.Decision != nil {
-			answers[d.Decision.ID] = approval{d.Decision.ID, d.Decision.By, d.Decision.DecidedAt}
-		}
-		if c := calls[e.Call]; c != nil {
+		} else if c := calls[e.Call]; c != nil {
 			if err := c.take(e, d); err != nil {
 				return nil, err
 			}
@@ -132,11 +134,11 @@ func foldCalls(events []sessions.Event, rows []sessions.CallRow, first, last int
 	}
 	list := make([]call, 0, len(calls))
 	for _, c := range calls {
-		if c.Approval != nil {
-			if answer, known := answers[c.Approval.Decision]; known {
-				*c.Approval = answer
-			}
+		if c.Approval != nil && answers[c.Approval.Decision] != nil {
+			c.Approval = answers[c.Approval.Decision]
 		}
+		// Only of what nothing takes back are people asked whether it happened.
+		c.InDoubt = c.Status == tools.StatusStarted && c.Effect == tools.EffectIrreversible && c.asked
 		list = append(list, *c)
 	}
 	slices.SortFunc(list, func(a, b call) int { return a.ID.N - b.ID.N })
@@ -175,11 +177,23 @@ func (c *call) start(at time.Time) {
 	c.Status = tools.StatusStarted
 }
 
+// ask adds what a question about the call says.
+func (c *call) ask(event sessions.EventType, d escalation.Event) {
+	c.Escalation = &d.Escalation
+	c.asked = event == sessions.EscalationRaised || event == sessions.EscalationUndone
+	if d.Kind != escalation.KindApproval || d.Decision == nil {
+		return
+	}
+	switch approves := d.Decision.Type == escalation.Approve || d.Decision.Type == escalation.Edit; {
+	case event == sessions.EscalationUndone:
+		c.Approval = nil
+	case event == sessions.EscalationAnswered && approves:
+		c.Approval = approvalBy(d.Decision)
+	}
+}
+
 // take adds what an event says about the call.
 func (c *call) take(e sessions.Event, d entry) error {
-	if d.Escalation != nil {
-		c.Escalation = d.Escalation
-	}
 	switch e.Type {
 	case sessions.CallStarted:
 		c.start(e.At)

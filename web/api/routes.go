@@ -23,6 +23,15 @@ func (a *API) Routes() []Route {
 		{get, "/calls/{id}", auth.ReadSession, a.getCall},
 		{get, "/calls/{id}/output", auth.ReadSession, a.getOutput},
 
+		{get, "/escalations", auth.ReadEscalation, a.listEscalations},
+		{get, "/escalations/{id}", auth.ReadEscalation, a.getEscalation},
+		{post, "/escalations/{id}/answer", auth.AnswerEscalation, a.answerEscalation},
+		{post, "/escalations/{id}/undo", auth.AnswerEscalation, a.undoEscalation},
+		{get, "/escalations/{id}/precedents", auth.ReadDecision, a.listPrecedents},
+
+		{get, "/decisions", auth.ReadDecision, a.listDecisions},
+		{get, "/decisions/{id}", auth.ReadDecision, a.getDecision},
+
 		{get, "/agents", auth.ReadAgent, a.listAgents},
 		{get, "/agents/{slug}", auth.ReadAgent, a.getAgent},
 		{put, "/agents/{slug}", auth.WriteAgent, a.putAgent},

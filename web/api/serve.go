@@ -9,6 +9,8 @@ import (
 
 	"baton/internal/auth"
 	"baton/internal/definition"
+	"baton/internal/escalation"
+	"baton/internal/escalation/decide"
 	"baton/internal/id"
 	"baton/internal/idempotency"
 	"baton/internal/jobs"
@@ -23,7 +25,12 @@ const Prefix = "/api/v1"
 type Deps struct {
 	Sessions    *sessions.Store
 	Definitions *definition.Store
+	Escalations *escalation.Store
+	Desk        *decide.Desk
 	Inserter    *jobs.Inserter
+	// Stopping is closed when the server is about to end: requests that wait
+	// for something reply then. Nil: it never ends.
+	Stopping <-chan struct{}
 }
 
 // API is the operations on their stores.

@@ -43,6 +43,9 @@ type newSession struct {
 }
 
 func (a *API) startSession(q Request) (Reply, error) {
+	if p := q.query(); p.err != nil {
+		return Reply{}, p.err
+	}
 	var b newSession
 	text, err := q.body(&b)
 	if err != nil {
@@ -176,6 +179,9 @@ func (a *API) messageSession(q Request) (Reply, error) {
 	session, err := q.session()
 	if err != nil {
 		return Reply{}, err
+	}
+	if p := q.query(); p.err != nil {
+		return Reply{}, p.err
 	}
 	var b message
 	if _, err := q.body(&b); err != nil {

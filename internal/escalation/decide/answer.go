@@ -28,12 +28,19 @@ func NewDesk(db postgres.DB, inserter *jobs.Inserter) *Desk { return &Desk{db, i
 
 // Answer decides a question and returns it with its decision. What Decide says
 // holds. The session goes on when its last question is answered and no answer
-// is held any more.
+// is held any more. A request that was done before (Answer.Once) changes
+// nothing and has its reply already; then the zero Escalation is returned. The
+// further problem is idempotency_key_reused.
 func (d *Desk) Answer(ctx context.Context, actor auth.Actor, esc id.Escalation, a Answer) (escalation.Escalation, error) {
 	var reply escalation.Escalation
 	err := d.lock(ctx, esc, func(e escalation.Escalation) error { return mayAnswer(actor, e) }, func(tx pgx.Tx, l locked) (err error) {
-		reply, err = d.answerTx(ctx, tx, actor, l, a)
-		return err
+		if done, err := a.Once.BeginTx(ctx, tx); done || err != nil {
+			return err
+		}
+		if reply, err = d.answerTx(ctx, tx, actor, l, a); err != nil {
+			return err
+		}
+		return a.Once.StoreTx(ctx, tx, reply)
 	})
 	return reply, err
 }

@@ -9,6 +9,7 @@ import (
 	"baton/internal/auth"
 	"baton/internal/escalation"
 	"baton/internal/id"
+	"baton/internal/idempotency"
 	"baton/internal/problem"
 	"baton/internal/sessions"
 )
@@ -26,6 +27,8 @@ type Answer struct {
 	// Hold is how long the answer can be taken back before it goes out; nil: as
 	// the agent's definition says in a browser, not at all elsewhere.
 	Hold *time.Duration
+	// Once is the request's name, if its sender gave it one.
+	Once *idempotency.Request
 }
 
 // Row is a question and the session that waits for it, both locked.
