@@ -7,7 +7,8 @@ create table replicas (
     id         uuid primary key,
     host       text not null,
     started_at timestamptz not null default now(),
-    beat_at    timestamptz not null default now()
+    beat_at    timestamptz not null default now(),
+    gone       boolean not null default false -- dead, and all that it held handed over
 );
 
 -- One run of an agent on one task. The columns that every step changes stand
@@ -56,6 +57,7 @@ create table sessions (
 -- The sweeps: what a dead replica held, and what is due to wake.
 create index sessions_running_idx on sessions (replica_id) where replica_id is not null;
 create index sessions_waking_idx on sessions (wake_at) where wake_at is not null;
+create index sessions_queued_idx on sessions (id) where status = 'queued';
 -- Lists: a team's sessions, newest first.
 create index sessions_list_idx on sessions (team_id, id desc);
 

@@ -198,6 +198,24 @@ func TestASessionIsPausedResumedWrittenToAndCancelled(t *testing.T) {
 	p.post(at+"/messages", `{"text": "Hello?"}`).refused(t, http.StatusConflict, "session_ended", "")
 }
 
+// R: A5, I1
+func TestAnEndedSessionHasItsListsThoughTheyAreEmpty(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	worker := w.work(w.start("desk"))
+	err := w.deps.Sessions.End(t.Context(), worker.lease, sessions.Ending{Status: sessions.Completed, Outcome: sessions.Done,
+		Summary: "Order 4711 is paid.", Evidence: []byte(`[{"claim": "paid", "call": "call_1", "quote": "paid"}]`), Unresolved: []byte("null"),
+		Step: sessions.Step{Counters: sessions.Counters{Turn: 1, Steps: 1, CostMicros: 1_250_000}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := w.program("viewer").get("/sessions/"+worker.session.String()).ok(t, http.StatusOK)
+	if s["status"] != "completed" || s["outcome"] != "done" || s["summary"] != "Order 4711 is paid." || s["cost_usd"] != 1.25 || s["ended_at"] == nil ||
+		len(s["evidence"].([]any)) != 1 || len(s["unresolved"].([]any)) != 0 {
+		t.Errorf("%v", s)
+	}
+}
+
 // R: V1, I1
 func TestEventsAreReadOnFromANumber(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 type program struct {
 	cmd    *exec.Cmd
 	url    string
+	slot   string // the file with its replica's identity, where a test looks for it
 	stderr *words
 }
 

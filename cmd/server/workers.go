@@ -56,7 +56,7 @@ func startWorkers(ctx context.Context, c config, h house, log *slog.Logger) (*wo
 	list := river.NewWorkers()
 	river.AddWorker(list, w.agent)
 	river.AddWorker(list, decide.NewExpireWorker(h.desk))
-	if w.client, err = jobs.NewClient(h.pool, list, log); err != nil {
+	if w.client, err = jobs.NewClient(h.pool, replica.ID.String(), list, log); err != nil {
 		replica.Leave(ctx, h.pool)
 		return nil, err
 	}

@@ -21,6 +21,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"baton/internal/postgres"
 )
 
 // Queues and how many jobs of each one process works at once. A session holds
@@ -74,14 +76,16 @@ func (i *Inserter) InsertAllTx(ctx context.Context, tx pgx.Tx, all []river.JobAr
 }
 
 // NewClient makes the client that works the jobs of the given workers. Start
-// it, and Stop it to let the jobs in flight end.
-func NewClient(pool *pgxpool.Pool, workers *river.Workers, log *slog.Logger) (*river.Client[pgx.Tx], error) {
-	return NewClientOf(pool, workers, log, SessionsAtOnce)
+// it, and Stop it to let the jobs in flight end. id is the replica's: by it the
+// jobs that a dead client had fetched are found.
+func NewClient(pool *pgxpool.Pool, id string, workers *river.Workers, log *slog.Logger) (*river.Client[pgx.Tx], error) {
+	return NewClientOf(pool, id, workers, log, SessionsAtOnce)
 }
 
 // NewClientOf is NewClient for another number of sessions at once.
-func NewClientOf(pool *pgxpool.Pool, workers *river.Workers, log *slog.Logger, sessionsAtOnce int) (*river.Client[pgx.Tx], error) {
+func NewClientOf(pool *pgxpool.Pool, id string, workers *river.Workers, log *slog.Logger, sessionsAtOnce int) (*river.Client[pgx.Tx], error) {
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
+		ID: id,
 		Queues: map[string]river.QueueConfig{
 			QueueSessions: {MaxWorkers: sessionsAtOnce},
 			QueueDefault:  {MaxWorkers: othersAtOnce},
@@ -99,6 +103,21 @@ func NewClientOf(pool *pgxpool.Pool, workers *river.Workers, log *slog.Logger, s
 		return nil, fmt.Errorf("make job client: %w", err)
 	}
 	return client, nil
+}
+
+const sqlGiveBack = `
+update river_job set state = 'available', scheduled_at = now()
+where state = 'running' and attempted_by[array_upper(attempted_by, 1)] = any($1)`
+
+// GiveBack makes the jobs that clients had fetched before they died available
+// again. The engine would notice after an hour. It returns how many there were.
+// A job may then be worked twice, which does no harm.
+func GiveBack(ctx context.Context, db postgres.DB, clients ...string) (int, error) {
+	tag, err := db.Exec(ctx, sqlGiveBack, clients)
+	if err != nil {
+		return 0, fmt.Errorf("give jobs back: %w", err)
+	}
+	return int(tag.RowsAffected()), nil
 }
 
 // quiet keeps the engine's own talk out of the log unless something is wrong.

@@ -73,8 +73,8 @@ func Join(ctx context.Context, pool *pgxpool.Pool, dataDir string, log *slog.Log
 const (
 	sqlJoin = `
 insert into replicas (id, host) values ($1, $2)
-on conflict (id) do update set host = excluded.host, started_at = now(), beat_at = now()`
-	sqlBeat  = `update replicas set beat_at = now() where id = $1`
+on conflict (id) do update set host = excluded.host, started_at = now(), beat_at = now(), gone = false`
+	sqlBeat  = `update replicas set beat_at = now(), gone = false where id = $1`
 	sqlLeave = `update replicas set beat_at = '-infinity' where id = $1`
 )
 

@@ -82,9 +82,14 @@ type AgentRef struct {
 }
 
 // MarshalJSON writes the session as the API has it: the cost as an exact
-// decimal number of dollars.
+// decimal number of dollars, and an empty list where there is none.
 func (s Session) MarshalJSON() ([]byte, error) {
 	type plain Session
+	for _, list := range []*json.RawMessage{&s.Evidence, &s.Unresolved} {
+		if len(*list) == 0 || string(*list) == "null" {
+			*list = json.RawMessage("[]")
+		}
+	}
 	return json.Marshal(struct {
 		plain
 		CostUSD json.Number `json:"cost_usd"`

@@ -438,3 +438,31 @@ func TestListsAreNarrowedByEachFilter(t *testing.T) {
 		}
 	}
 }
+
+// R: A1, A2
+// case: fault F08
+func TestADeadReplicasJobsAreGivenBackAndAQueuedSessionWithoutOneGetsOne(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	replica := h.join(t)
+	fetched, lost := h.start(t), h.start(t)
+	const fetch = `update river_job set state = 'running', attempt = 1, attempted_at = now(), attempted_by = array[$2]
+		where args ->> 'session' = $1`
+	if _, err := h.pool.Exec(t.Context(), fetch, fetched.ID.String(), replica.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.pool.Exec(t.Context(), `delete from river_job where args ->> 'session' = $1`, lost.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := sessions.Refloat(t.Context(), h.pool, h.inserter); err != nil || n != 1 || h.jobs(t, lost.ID) != 1 {
+		t.Errorf("refloated %d, %v", n, err)
+	}
+	replica.Freeze(time.Minute)
+	h.silence(t, replica)
+	if _, err := sessions.TakeOver(t.Context(), h.pool, h.inserter); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.jobs(t, fetched.ID); n != 1 {
+		t.Errorf("a dead replica's job was not given back: %d available", n)
+	}
+}

@@ -32,15 +32,17 @@ func (RunArgs) InsertOpts() river.InsertOpts {
 const (
 	wakeEvery    = 250 * time.Millisecond
 	recoverEvery = time.Second
+	strandEvery  = 5 * time.Second
 	sweepBatch   = 100
 )
 
 // Sweep wakes what is due and takes over what dead replicas held, until ctx
 // ends. Every replica sweeps; a row is taken by one of them.
 func Sweep(ctx context.Context, db postgres.DB, inserter *jobs.Inserter, log *slog.Logger) {
-	wake, takeOver := time.NewTicker(wakeEvery), time.NewTicker(recoverEvery)
+	wake, takeOver, stranded := time.NewTicker(wakeEvery), time.NewTicker(recoverEvery), time.NewTicker(strandEvery)
 	defer wake.Stop()
 	defer takeOver.Stop()
+	defer stranded.Stop()
 	for {
 		var err error
 		select {
@@ -50,6 +52,8 @@ func Sweep(ctx context.Context, db postgres.DB, inserter *jobs.Inserter, log *sl
 			_, err = WakeDue(ctx, db, inserter)
 		case <-takeOver.C:
 			_, err = TakeOver(ctx, db, inserter)
+		case <-stranded.C:
+			_, err = Refloat(ctx, db, inserter)
 		}
 		if err != nil && ctx.Err() == nil {
 			log.Warn("sweep failed; the next one tries again", "err", err)
@@ -76,9 +80,28 @@ func WakeDue(ctx context.Context, db postgres.DB, inserter *jobs.Inserter) (int,
 	return requeue(ctx, db, inserter, sqlWakeDue, sweepBatch)
 }
 
-const sqlDeadExists = `
-select exists (select from sessions s join replicas r on r.id = s.replica_id
-               where s.replica_id is not null and r.beat_at < now() - $1::interval)`
+// A session and its job are queued in one transaction; but a job can be lost to
+// a client that comes back from the dead and completes it while another has it.
+const sqlStranded = `
+select id from sessions s
+where status = 'queued' and not exists (
+    select from river_job j
+    where j.kind = 'session.run' and j.state in ('available', 'pending', 'retryable', 'running', 'scheduled')
+      and j.args @> jsonb_build_object('session', 'ses_' || replace(s.id::text, '-', '')))
+order by id limit $1 for no key update skip locked`
+
+// Refloat gives a new job to queued sessions that have none, and returns how
+// many there were.
+func Refloat(ctx context.Context, db postgres.DB, inserter *jobs.Inserter) (int, error) {
+	return requeue(ctx, db, inserter, sqlStranded, sweepBatch)
+}
+
+const sqlDead = `
+select id from replicas
+where beat_at < now() - $1::interval and not gone
+order by id`
+
+const sqlGone = `update replicas set gone = true where id = any($1) and beat_at < now() - $2::interval`
 
 // The event says from when nothing was heard, so that the timeline can show
 // how long the session stood still.
@@ -99,14 +122,38 @@ with lost as (
 )
 select id from lost`
 
-// TakeOver queues the sessions of replicas that have fallen silent and returns
-// how many.
+// TakeOver queues the sessions of replicas that have fallen silent, gives their
+// jobs back, and returns how many sessions there were. Looking for such
+// replicas is a plain read of a few rows.
 func TakeOver(ctx context.Context, db postgres.DB, inserter *jobs.Inserter) (int, error) {
-	var dead bool
-	if err := db.QueryRow(ctx, sqlDeadExists, deadAfter).Scan(&dead); err != nil || !dead {
+	rows, _ := db.Query(ctx, sqlDead, deadAfter)
+	dead, err := pgx.CollectRows(rows, pgx.RowTo[id.Replica])
+	if err != nil || len(dead) == 0 {
 		return 0, err
 	}
-	return requeue(ctx, db, inserter, sqlTakeOver, sweepBatch, deadAfter)
+	taken := 0
+	for {
+		n, err := requeue(ctx, db, inserter, sqlTakeOver, sweepBatch, deadAfter)
+		taken += n
+		if err != nil {
+			return taken, err
+		}
+		if n < sweepBatch {
+			break
+		}
+	}
+	names := make([]string, len(dead))
+	for i, replica := range dead {
+		names[i] = replica.String()
+	}
+	if _, err := jobs.GiveBack(ctx, db, names...); err != nil {
+		return taken, err
+	}
+	// One that beats again meanwhile is not gone; what it holds is its own.
+	if _, err := db.Exec(ctx, sqlGone, dead, deadAfter); err != nil {
+		return taken, fmt.Errorf("mark dead replicas: %w", err)
+	}
+	return taken, nil
 }
 
 const sqlReclaim = `
@@ -126,6 +173,9 @@ select id from lost`
 // Reclaim queues what this replica's former life held: its slot was free, so
 // that life has ended. It is called once, between Join and the first claim.
 func Reclaim(ctx context.Context, db postgres.DB, inserter *jobs.Inserter, replica *Replica) (int, error) {
+	if _, err := jobs.GiveBack(ctx, db, replica.ID.String()); err != nil {
+		return 0, err
+	}
 	all := 0
 	for {
 		n, err := requeue(ctx, db, inserter, sqlReclaim, sweepBatch, replica.ID)

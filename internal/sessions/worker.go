@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 
 	"baton/internal/id"
 	"baton/internal/jobs"
@@ -51,16 +53,20 @@ update sessions set status = 'queued', replica_id = null, epoch = epoch + 1
 where id = $1 and replica_id = $2 and epoch = $3`
 
 // Release queues a session that the worker can't go on with, without a word in
-// the ledger and without a job: the one that called the worker is tried again.
-func (s *Store) Release(ctx context.Context, lease *Lease) error {
-	tag, err := s.db.Exec(ctx, sqlRelease, lease.Session, lease.Replica, lease.Epoch)
-	if err != nil {
-		return fmt.Errorf("release %s: %w", lease.Session, err)
-	}
-	if tag.RowsAffected() == 0 {
-		return ErrLost
-	}
-	return nil
+// the ledger, to be looked at again a little later. It comes with a job of its
+// own: the one that called the worker may not be this worker's any more. The
+// error is ErrLost if the session isn't.
+func (s *Store) Release(ctx context.Context, lease *Lease, inserter *jobs.Inserter, after time.Duration) error {
+	return postgres.InTx(ctx, s.db, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sqlRelease, lease.Session, lease.Replica, lease.Epoch)
+		if err != nil {
+			return fmt.Errorf("release %s: %w", lease.Session, err)
+		}
+		if tag.RowsAffected() == 0 {
+			return ErrLost
+		}
+		return inserter.InsertTx(ctx, tx, RunArgs{lease.Session}, &river.InsertOpts{ScheduledAt: time.Now().Add(after)})
+	})
 }
 
 const sqlCancelledOn = `select id from sessions where replica_id = $1 and cancel_requested`
@@ -78,6 +84,27 @@ func (s *Store) CancelledOn(ctx context.Context, replica *Replica) ([]id.Session
 const sqlResult = `
 select e.data from tool_calls c join session_events e on e.session_id = c.session_id and e.seq = c.seq
 where c.session_id = $1 and c.n = $2`
+
+const sqlKeepLate = `
+with s as (
+    update sessions set last_seq = last_seq + 1 where id = $1
+    returning last_seq, turn, steps
+)
+insert into session_events (session_id, seq, turn, step, call, type, data)
+select $1, last_seq, turn, steps, $2, 'call.late_result', $3 from s`
+
+// KeepLate puts into the ledger what a worker found that had lost the session:
+// shown, but never a result. It needs no lease.
+func (s *Store) KeepLate(ctx context.Context, call id.Call, found any) error {
+	data, err := json.Marshal(found)
+	if err != nil {
+		return fmt.Errorf("keep late result of %s: %w", call, err)
+	}
+	if _, err := s.db.Exec(ctx, sqlKeepLate, call.Session, call.N, data); err != nil {
+		return fmt.Errorf("keep late result of %s: %w", call, err)
+	}
+	return nil
+}
 
 // Result reads the data of the event that holds a call's result, for the
 // session's own tools: it asks for no actor. The error is pgx.ErrNoRows in the

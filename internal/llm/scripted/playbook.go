@@ -21,12 +21,12 @@ import (
 // Limits of a playbook. They are far above what a conversation needs, and keep
 // a faulty one from costing more than its own session.
 const (
-	MaxSourceBytes = 256 << 10 // of one file
-	maxSteps       = 2_000_000 // Starlark steps of one reply: some tens of milliseconds
-	maxTime        = 2 * time.Second
-	maxArgsBytes   = 256 << 10 // of one call
-	maxReplyBytes  = 1 << 20   // of one reply, all told
-	maxCalls       = 128       // in one reply
+	MaxSourceBytes = 256 << 10        // of one file
+	maxSteps       = 2_000_000        // Starlark steps of one reply: some tens of milliseconds
+	maxTime        = 10 * time.Second // ends single long operations; elsewhere the steps run out first, on a busy machine too
+	maxArgsBytes   = 256 << 10        // of one call
+	maxReplyBytes  = 1 << 20          // of one reply, all told
+	maxCalls       = 128              // in one reply
 	maxPrintBytes  = 2_000
 )
 
