@@ -237,6 +237,7 @@ type SessionBrief struct {
 type Moment struct {
 	Tone, Icon   string
 	Text, Detail string
+	Said         bool // Detail is the agent's word
 	At           time.Time
 	Took         time.Duration // zero to show At instead
 }
@@ -245,6 +246,7 @@ type Moment struct {
 type Pair struct {
 	Name, Value string
 	Mono        bool
+	At          time.Time // in place of Value
 }
 
 func (k Kind) mark() (icon, tone string) {

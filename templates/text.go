@@ -1,11 +1,14 @@
 package templates
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/a-h/templ"
+
+	"baton/internal/i18n"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -22,4 +25,9 @@ func untilAttr(t time.Time) templ.Attributes {
 		return nil
 	}
 	return templ.Attributes{"data-until": machine(t)}
+}
+
+// left is how long it is yet, in whole seconds.
+func left(ctx context.Context, d time.Duration) string {
+	return i18n.Span(ctx, max(0, d+time.Second-1).Truncate(time.Second))
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -135,7 +136,7 @@ func (s *site) showDecision(c echo.Context) error {
 	p := templates.DecisionPage{Frame: s.frame(c, templates.SectionDecisions, q.Title), Question: q, Outcome: r.outcome(d)}
 	p.Back = templates.DecisionsURL
 	who, _ := r.decider(d)
-	p.Facts = []templates.Pair{{Name: r.say("decisions.by"), Value: who}, {Name: r.say("decisions.when"), Value: i18n.DateTime(r.ctx, d.DecidedAt.UTC())}}
+	p.Facts = []templates.Pair{{Name: r.say("decisions.by"), Value: who}, {Name: r.say("decisions.when"), At: d.DecidedAt}}
 	p.Facts = append(p.Facts, templates.Pair{Name: r.say("decisions.through"), Value: r.via(d.Via)},
 		templates.Pair{Name: r.say("decisions.took"), Value: i18n.Span(r.ctx, time.Duration(d.TookMS)*time.Millisecond)})
 	if rec := d.Question.Recommended; rec != nil && d.Type == escalation.Choose {
@@ -146,7 +147,7 @@ func (s *site) showDecision(c echo.Context) error {
 		p.Facts = append(p.Facts, templates.Pair{Name: r.say("decisions.recommendation"), Value: followed})
 	}
 	if d.ReasonCode != "" {
-		p.Facts = append(p.Facts, templates.Pair{Name: r.say("decisions.case"), Value: d.ReasonCode, Mono: true})
+		p.Facts = append(p.Facts, templates.Pair{Name: r.say("decisions.case"), Value: strings.ReplaceAll(d.ReasonCode, "_", " ")})
 	}
 	return page(c, http.StatusOK, templates.DecisionDetail(p))
 }

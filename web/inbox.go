@@ -51,7 +51,14 @@ func (s *site) inbox(c echo.Context) error {
 	if f.Toast, err = s.answered(c, r); err != nil {
 		return err
 	}
-	return page(c, http.StatusOK, templates.Inbox(templates.InboxPage{Frame: f, Queue: r.queue(s.counts(c), view, list, id.Escalation{}, more)}))
+	p := templates.InboxPage{Frame: f, Queue: r.queue(s.counts(c), view, list, id.Escalation{}, more)}
+	switch view {
+	case viewGoingOut:
+		p.Rest, p.RestText = r.say("inbox.going_out"), r.say("inbox.going_out_why")
+	case viewDone:
+		p.Rest, p.RestText = r.say("inbox.done"), r.say("inbox.done_why")
+	}
+	return page(c, http.StatusOK, templates.Inbox(p))
 }
 
 // openQuestions reads a page of the questions that wait, in the order in which
@@ -132,7 +139,8 @@ func (r reader) queue(counts counted, view string, list []escalation.Escalation,
 		g := templates.QueueGroup{}
 		for _, e := range list {
 			item := r.item(e, current)
-			item.Read, item.Note = true, r.note(e)
+			item.Read = true
+			item.Note, item.Icon = r.note(e)
 			g.Items = append(g.Items, item)
 		}
 		q.Groups = []templates.QueueGroup{g}
@@ -160,19 +168,27 @@ func (r reader) item(e escalation.Escalation, current id.Escalation) templates.Q
 	}
 }
 
-// note says what has become of a question.
-func (r reader) note(e escalation.Escalation) string {
+// note says what has become of a question, with a picture.
+func (r reader) note(e escalation.Escalation) (text, icon string) {
 	switch {
 	case e.Decision != nil && e.Decision.By.Kind == escalation.ByExpiry, e.Status == escalation.Expired:
-		return r.say("question.expired")
-	case e.Decision != nil && e.Decision.Option != "":
-		return r.say("inbox.answered", "letter", e.Decision.Option, "who", e.Decision.By.Name)
-	case e.Decision != nil:
-		return e.Decision.By.Name
-	case e.Status == escalation.Superseded:
-		return r.say("question.superseded")
+		return r.say("question.expired"), "clock"
+	case e.Decision == nil && e.Status == escalation.Superseded:
+		return r.say("question.superseded"), "repeat"
+	case e.Decision == nil:
+		return r.say("question.withdrawn"), "ban"
 	}
-	return r.say("question.withdrawn")
+	icon = "circle-check"
+	switch r.status(e) {
+	case templates.StatusHeld:
+		icon = "timer"
+	case templates.StatusFailed:
+		icon = "circle-x"
+	}
+	if e.Decision.Option == "" {
+		return e.Decision.By.Name, icon
+	}
+	return r.say("inbox.answered", "letter", e.Decision.Option, "who", e.Decision.By.Name), icon
 }
 
 // counted are the numbers of questions that the reader can act on.

@@ -485,7 +485,7 @@ func TestDecisionsAreListedWithWhatBecameOfThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := b.get(templates.DecisionURL(now.Decision.ID.String()))
-	got.has(t, http.StatusOK, "You answered B: Leave it", "Not followed", "duplicate_charge", "Browser", "Order 8812 was charged twice.")
+	got.has(t, http.StatusOK, "You answered B: Leave it", "Not followed", "duplicate charge", "Browser", "Order 8812 was charged twice.")
 	got.lacks(t, `type="radio"`)
 
 	// The next question like it is shown with them.

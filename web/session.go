@@ -154,7 +154,7 @@ func (s *site) brief(r reader, name id.Session) (*templates.SessionBrief, *timel
 		case e.Fault != nil:
 			m.Detail = e.Fault.What
 		case e.Why != "":
-			m.Detail = cut(e.Why, 160)
+			m.Detail, m.Said = cut(e.Why, 160), true
 		case e.Tool != "":
 			m.Detail = cut(e.Detail, 80)
 		}

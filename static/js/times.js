@@ -4,7 +4,7 @@
 //   day      Wed, or 12 Dec
 //   clock    14:30          precise  14:30:05
 //   away     1h 48m, counted on as time passes
-//   seconds  8, counted down to 0
+//   left     8 s, counted down
 // What carries data-until is gone once that moment has passed; with
 // data-reload the page then shows what has become of it.
 // The clock is the server's: the page says what time it was there.
@@ -58,7 +58,7 @@ const shows = {
   clock: (at) => clock.format(at),
   precise: (at) => precise.format(at),
   away: (at, now) => away(at - now),
-  seconds: (at, now) => String(Math.max(0, Math.ceil((at - now) / 1000))),
+  left: (at, now) => span(Math.max(0, Math.ceil((at - now) / 1000)) * 1000),
 };
 
 function show(element, now) {
@@ -87,7 +87,7 @@ export function startTimes(root) {
   for (const element of root.querySelectorAll("[data-until]:not([hidden])")) element.dataset.counted = "";
   setInterval(() => {
     const now = serverNow();
-    for (const element of root.querySelectorAll("time[data-show=seconds], time[data-show=away]")) show(element, now);
+    for (const element of root.querySelectorAll("time[data-show=left], time[data-show=away]")) show(element, now);
     expire(root, now);
   }, 1000);
 }
