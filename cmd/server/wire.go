@@ -61,10 +61,16 @@ func build(c config, installation definition.Installation, pool *pgxpool.Pool, a
 		public, _ = url.Parse(h.url) // checked when the setting was read
 	}
 	h.handler = web.New(web.Deps{
-		Accounts:  h.accounts,
-		PublicURL: public,
-		Log:       log,
-		Ready:     func(ctx context.Context) error { return ready(ctx, pool) },
+		Accounts:    h.accounts,
+		Sessions:    h.sessions,
+		Definitions: h.definitions,
+		Escalations: h.escalations,
+		Desk:        h.desk,
+		Inserter:    h.inserter,
+		Tools:       h.toolbox.registry,
+		PublicURL:   public,
+		Log:         log,
+		Ready:       func(ctx context.Context) error { return ready(ctx, pool) },
 	})
 	return h, nil
 }
