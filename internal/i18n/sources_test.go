@@ -151,15 +151,18 @@ func TestEachSentenceIsUsedAndEachUseHasASentence(t *testing.T) {
 
 // family says whether a key is of those that are made of a code which the code
 // names: error_type.<type>.what, failure.<code>.why. A limit's failure is
-// budget_<limit>.
+// budget_<limit>; unknown is said of a code that has no words.
 func (src sources) family(key string) bool {
-	for _, family := range []string{"error_type.", "failure."} {
-		if rest, ok := strings.CutPrefix(key, family); ok {
-			code, _, _ := strings.Cut(rest, ".")
-			return src.literals[code] || src.literals[strings.TrimPrefix(code, "budget_")]
-		}
+	if rest, ok := strings.CutPrefix(key, "error_type."); ok {
+		code, _, _ := strings.Cut(rest, ".")
+		return src.literals[code]
 	}
-	return false
+	rest, ok := strings.CutPrefix(key, "failure.")
+	code, _, _ := strings.Cut(rest, ".")
+	if limit, budget := strings.CutPrefix(code, "budget_"); budget {
+		return src.literals[limit]
+	}
+	return ok && (code == "unknown" || slices.ContainsFunc(src.failures, func(u use) bool { return u.key == code }))
 }
 
 // R: S3 — a session that fails says why, in words.
