@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +18,7 @@ import (
 type snapshot struct {
 	at         time.Time
 	cpu        time.Duration // of this process
+	databaseUS float64       // CPU of Postgres, in microseconds; -1: it runs elsewhere
 	wal        float64       // bytes
 	statements float64       // of this database, by pg_stat_statements; -1: not there
 	writes     float64       // transactions that wrote, from the transaction counter
@@ -27,7 +30,8 @@ const (
 	sqlStatements = `
 select coalesce(sum(calls), 0)::float8 from pg_stat_statements
 where dbid = (select oid from pg_database where datname = current_database())
-  and query not like '%pg_stat_statements%' and query not like '%pg_current_wal_lsn%'`
+  and query not like '%pg_stat_statements%' and query not like '%pg_current_wal_lsn%' and query not like '%pg_read_file%'`
+	sqlPidFile = `select pg_read_file('postmaster.pid')`
 )
 
 // take reads the counters on a connection of its own.
@@ -48,13 +52,18 @@ func take(ctx context.Context, url string) (s snapshot, err error) {
 		return s, fmt.Errorf("take snapshot: %w", err)
 	}
 	s.cpu = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	s.databaseUS = -1
+	var pidFile string
+	if err := conn.QueryRow(ctx, sqlPidFile).Scan(&pidFile); err == nil {
+		s.databaseUS = cpuOfTree(strings.Split(pidFile, "\n")[0])
+	}
 	s.at = time.Now()
 	return s, nil
 }
 
 // measured is what a workload cost, per call.
 type measured struct {
-	callsPerS, statements, writes, wal, cpuUS float64
+	callsPerS, statements, writes, wal, cpuUS, databaseUS float64
 }
 
 func (before snapshot) until(after snapshot, calls int) measured {
@@ -65,11 +74,47 @@ func (before snapshot) until(after snapshot, calls int) measured {
 		wal:       (after.wal - before.wal) / n,
 		cpuUS:     float64((after.cpu - before.cpu).Microseconds()) / n,
 	}
+	m.databaseUS = -1
+	if before.databaseUS >= 0 && after.databaseUS >= 0 {
+		m.databaseUS = (after.databaseUS - before.databaseUS) / n
+	}
 	m.statements = -1
 	if before.statements >= 0 && after.statements >= 0 {
 		m.statements = (after.statements - before.statements) / n
 	}
 	return m
+}
+
+// cpuOfTree is the CPU time of a process and its children, those that have
+// ended too, in microseconds; -1 where it can't be read.
+func cpuOfTree(pid string) float64 {
+	const tick = 10_000 // microseconds: USER_HZ is 100 on Linux
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		return -1
+	}
+	var ticks float64
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended meanwhile, and its parent has its time
+		}
+		// The name of the program may hold anything; what follows has no brackets.
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		own := strings.Split(name, "/")[2] == pid
+		if len(fields) < 15 || !own && fields[1] != pid {
+			continue
+		}
+		times := fields[11:13] // utime, stime
+		if own {
+			times = fields[11:15] // and those of children that have ended
+		}
+		for _, t := range times {
+			n, _ := strconv.ParseFloat(t, 64) // the kernel's own number
+			ticks += n
+		}
+	}
+	return ticks * tick
 }
 
 // Load1 is the machine's load average over the last minute, 0 where it can't be

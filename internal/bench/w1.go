@@ -34,8 +34,12 @@ type W1Report struct {
 	WALBytesPerCall   float64 `json:"wal_bytes_per_call"`
 	CPUUSPerCall      float64 `json:"cpu_us_per_call"`
 	LimitCPUUSPerCall float64 `json:"limit_cpu_us_per_call"`
-	Rounds            int     `json:"rounds"`
-	Load1             float64 `json:"load1"`
+	// The same of Postgres, with whose processes the machine is shared; -1 where
+	// it can't be read.
+	DatabaseCPUUSPerCall      float64 `json:"database_cpu_us_per_call"`
+	LimitDatabaseCPUUSPerCall float64 `json:"limit_database_cpu_us_per_call"`
+	Rounds                    int     `json:"rounds"`
+	Load1                     float64 `json:"load1"`
 	// Judged says whether the machine was quiet enough for the ratio to mean
 	// something: a load average of 2 or less when the run began.
 	Judged bool `json:"judged"`
@@ -60,8 +64,8 @@ func (w W1) Measure(ctx context.Context) (W1Report, error) {
 			return r, fmt.Errorf("measure w1: %w", err)
 		}
 		ours, limits, ratios = append(ours, o), append(limits, l), append(ratios, o.callsPerS/l.callsPerS)
-		w.Report("round %d: %.0f calls/s of %.0f (%.2f), %.2f statements, %.2f writing transactions, %.0f bytes of WAL a call\n",
-			round+1, o.callsPerS, l.callsPerS, o.callsPerS/l.callsPerS, o.statements, o.writes, o.wal)
+		w.Report("round %d: %.0f calls/s of %.0f (%.2f), %.2f statements, %.2f writing transactions, %.0f bytes of WAL, %.0f + %.0f us of CPU (%.0f + %.0f) a call\n",
+			round+1, o.callsPerS, l.callsPerS, o.callsPerS/l.callsPerS, o.statements, o.writes, o.wal, o.cpuUS, o.databaseUS, l.cpuUS, l.databaseUS)
 	}
 	pick := func(list []measured, f func(measured) float64) float64 {
 		values := make([]float64, len(list))
@@ -78,6 +82,8 @@ func (w W1) Measure(ctx context.Context) (W1Report, error) {
 	r.WALBytesPerCall = pick(ours, func(m measured) float64 { return m.wal })
 	r.CPUUSPerCall = pick(ours, func(m measured) float64 { return m.cpuUS })
 	r.LimitCPUUSPerCall = pick(limits, func(m measured) float64 { return m.cpuUS })
+	r.DatabaseCPUUSPerCall = pick(ours, func(m measured) float64 { return m.databaseUS })
+	r.LimitDatabaseCPUUSPerCall = pick(limits, func(m measured) float64 { return m.databaseUS })
 	return r, nil
 }
 

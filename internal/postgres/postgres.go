@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -112,6 +113,11 @@ func Unreachable(err error) bool {
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
+	}
+	// A connection that ended without a last word (the server was killed, or
+	// something on the way cut it) is neither of the above.
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed) {
+		return !errors.Is(err, context.Canceled)
 	}
 	_, ok := errors.AsType[net.Error](err)
 	return ok && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)

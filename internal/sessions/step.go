@@ -75,10 +75,15 @@ type Written struct {
 }
 
 // Store keeps sessions.
-type Store struct{ db postgres.DB }
+type Store struct {
+	db     postgres.DB
+	writer stepWriter
+}
 
 // NewStore works on db.
-func NewStore(db postgres.DB) *Store { return &Store{db} }
+func NewStore(db postgres.DB) *Store {
+	return &Store{db: db, writer: stepWriter{patience: linePatience}}
+}
 
 // The step write is composed of parts, so that a step without ended calls
 // doesn't pay for a list of them. The row's update comes first and holds the
@@ -117,10 +122,21 @@ select inbox_seq, cancel_requested, pause_requested from s`
 // WriteStep appends the step's events and ended calls, sets the counters, and
 // moves the lease on. The error is ErrLost if the lease no longer holds. A
 // commit whose fate is unknown (the connection broke) is settled by asking.
-func (s *Store) WriteStep(ctx context.Context, lease *Lease, step Step) (Written, error) {
-	w, err := writeStep(ctx, s.db, lease, step)
-	if err != nil && postgres.Unreachable(err) {
-		return s.settle(ctx, lease, step, err)
+//
+// Steps that are written at the same time go out together (see stepWriter), but
+// each is written, refused or lost by itself.
+func (s *Store) WriteStep(ctx context.Context, lease *Lease, step Step) (w Written, err error) {
+	r, err := step.row(lease)
+	if err != nil {
+		return w, err
+	}
+	if r.events.bytes > aloneBytes {
+		w, err = r.write(ctx, s.db)
+	} else {
+		w, err = s.writer.write(ctx, s.db, r)
+	}
+	if uncertain(err) {
+		w, err = s.settle(ctx, r, err)
 	}
 	if err == nil {
 		lease.writeNo++
@@ -131,63 +147,98 @@ func (s *Store) WriteStep(ctx context.Context, lease *Lease, step Step) (Written
 // WriteStepTx is WriteStep within a transaction. The lease is moved on by
 // Lease.Committed, which the caller calls after the commit.
 func WriteStepTx(ctx context.Context, tx pgx.Tx, lease *Lease, step Step) (Written, error) {
-	return writeStep(ctx, tx, lease, step)
+	r, err := step.row(lease)
+	if err != nil {
+		return Written{}, err
+	}
+	return r.write(ctx, tx)
 }
 
 // Committed moves the lease on after the commit of a transaction that wrote
 // with it once.
 func (l *Lease) Committed() { l.writeNo++ }
 
-func writeStep(ctx context.Context, db postgres.DB, lease *Lease, step Step) (w Written, err error) {
-	args, err := step.args(lease)
-	if err != nil {
-		return w, err
+// stepRow is a step ready to be written: the fence, and the columns of all that
+// it holds. It shares nothing with the lease.
+type stepRow struct {
+	session        id.Session
+	replica        id.Replica
+	epoch, writeNo int64
+	counters       Counters
+	events         eventColumns
+	ended          endedColumns
+}
+
+func (step Step) row(lease *Lease) (r stepRow, err error) {
+	r = stepRow{session: lease.Session, replica: lease.Replica, epoch: lease.Epoch, writeNo: lease.writeNo, counters: step.Counters}
+	if r.events, err = columns(step.Events); err != nil {
+		return r, err
 	}
-	sql := sqlStep
-	if len(step.Ended) > 0 {
-		sql, args = sqlStepEnded, append(args, callColumns(step.Ended)...)
+	r.ended = columnsOfEnded(step.Ended)
+	return r, nil
+}
+
+func (r stepRow) write(ctx context.Context, db postgres.DB) (w Written, err error) {
+	sql, args := sqlStep, r.args()
+	if len(r.ended.ns) > 0 {
+		sql, args = sqlStepEnded, append(args, r.ended.args()...)
 	}
 	err = db.QueryRow(ctx, sql, args...).Scan(&w.Inbox, &w.CancelRequested, &w.PauseRequested)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return w, ErrLost
 	}
 	if err != nil {
-		return w, fmt.Errorf("write step of %s: %w", lease.Session, err)
+		return w, fmt.Errorf("write step of %s: %w", r.session, err)
 	}
 	return w, nil
 }
 
-func (step Step) args(lease *Lease) ([]any, error) {
-	e, err := columns(step.Events)
-	if err != nil {
-		return nil, err
-	}
-	c := step.Counters
-	return []any{lease.Session, lease.Replica, lease.Epoch, lease.writeNo, len(step.Events),
+func (r stepRow) args() []any {
+	c, e := r.counters, r.events
+	return []any{r.session, r.replica, r.epoch, r.writeNo, len(e.types),
 		c.Turn, c.Steps, c.Calls, c.Tokens, c.CostMicros, c.WorkingMS,
-		e.turns, e.steps, e.calls, e.types, e.data}, nil
+		e.turns, e.steps, e.calls, e.types, e.data}
 }
 
-func callColumns(ended []EndedCall) []any {
-	var ns, turns, steps, events, attempts, queued, duration []int32
-	var tools, services, statuses, errorTypes, effects []string
-	var sizes []int64
-	var started []*time.Time
-	for _, c := range ended {
-		ns, turns, steps = append(ns, int32(c.N)), append(turns, int32(c.Turn)), append(steps, int32(c.Step))
-		events = append(events, int32(c.Event))
-		tools, services = append(tools, c.Tool), append(services, c.Service)
-		statuses, errorTypes, effects = append(statuses, c.Status), append(errorTypes, c.ErrorType), append(effects, c.Effect)
-		attempts = append(attempts, int32(c.Attempts))
-		queued, duration = append(queued, int32(c.Queued.Milliseconds())), append(duration, int32(c.Duration.Milliseconds()))
-		sizes = append(sizes, c.Bytes)
+func (step Step) args(lease *Lease) ([]any, error) {
+	r, err := step.row(lease)
+	return r.args(), err
+}
+
+func callColumns(ended []EndedCall) []any { return columnsOfEnded(ended).args() }
+
+// endedColumns are ended calls as the arrays that one statement unnests.
+type endedColumns struct {
+	ns, turns, steps, events                       []int32
+	tools, services, statuses, errorTypes, effects []string
+	attempts, queued, duration                     []int32
+	sizes                                          []int64
+	started                                        []*time.Time
+}
+
+func columnsOfEnded(ended []EndedCall) (cols endedColumns) {
+	for i := range ended {
+		c := &ended[i]
+		cols.ns, cols.turns, cols.steps = append(cols.ns, int32(c.N)), append(cols.turns, int32(c.Turn)), append(cols.steps, int32(c.Step))
+		cols.events = append(cols.events, int32(c.Event))
+		cols.tools, cols.services = append(cols.tools, c.Tool), append(cols.services, c.Service)
+		cols.statuses, cols.errorTypes = append(cols.statuses, c.Status), append(cols.errorTypes, c.ErrorType)
+		cols.effects, cols.attempts = append(cols.effects, c.Effect), append(cols.attempts, int32(c.Attempts))
+		cols.queued = append(cols.queued, int32(c.Queued.Milliseconds()))
+		cols.duration = append(cols.duration, int32(c.Duration.Milliseconds()))
+		cols.sizes = append(cols.sizes, c.Bytes)
 		if c.StartedAt.IsZero() {
-			started = append(started, nil)
+			cols.started = append(cols.started, nil)
 		} else {
-			started = append(started, &c.StartedAt)
+			cols.started = append(cols.started, &c.StartedAt)
 		}
 	}
-	return []any{ns, turns, steps, events, tools, services, statuses, errorTypes, effects, attempts, queued, duration, sizes, started}
+	return cols
+}
+
+func (c endedColumns) args() []any {
+	return []any{c.ns, c.turns, c.steps, c.events, c.tools, c.services, c.statuses, c.errorTypes, c.effects,
+		c.attempts, c.queued, c.duration, c.sizes, c.started}
 }
 
 const sqlSettle = `
@@ -196,10 +247,17 @@ from sessions where id = $1 and epoch = $2 and write_no in ($3, $3 + 1)`
 
 const settleFor = 20 * time.Second
 
+// errUnconfirmed says that nobody knows yet whether a write took place.
+var errUnconfirmed = errors.New("the write was not confirmed")
+
+// uncertain says whether a write that failed with err may have taken place all
+// the same, or would if it were made again.
+func uncertain(err error) bool { return errors.Is(err, errUnconfirmed) || postgres.Unreachable(err) }
+
 // settle finds out whether a write whose commit was not confirmed took place,
 // and makes it again if it didn't. While the database does not answer it asks
 // on for a while; the lease, if it lapses meanwhile, is ErrLost.
-func (s *Store) settle(ctx context.Context, lease *Lease, step Step, cause error) (Written, error) {
+func (s *Store) settle(ctx context.Context, r stepRow, cause error) (Written, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleFor)
 	defer cancel()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
@@ -208,26 +266,31 @@ func (s *Store) settle(ctx context.Context, lease *Lease, step Step, cause error
 			return Written{}, errors.Join(cause, ctx.Err())
 		case <-time.After(wait):
 		}
-		var w Written
-		var applied bool
-		err := s.db.QueryRow(ctx, sqlSettle, lease.Session, lease.Epoch, lease.writeNo).
-			Scan(&w.Inbox, &w.CancelRequested, &w.PauseRequested, &applied)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return w, ErrLost
-		case err == nil && applied:
-			lease.writeNo++
-			return w, nil
-		case err == nil:
-			w, err = writeStep(ctx, s.db, lease, step)
-			if err == nil {
-				lease.writeNo++
+		w, applied, err := r.applied(ctx, s.db)
+		if err == nil && !applied {
+			w, err = r.write(ctx, s.db)
+			if errors.Is(err, ErrLost) {
+				// The first try may have been on its way still, and taken place
+				// since the look: look again before the session is given up.
+				continue
 			}
-			if err == nil || !postgres.Unreachable(err) {
-				return w, err
-			}
-		case !postgres.Unreachable(err):
-			return w, fmt.Errorf("settle step of %s: %w", lease.Session, err)
+		}
+		if !uncertain(err) {
+			return w, err
 		}
 	}
+}
+
+// applied asks whether the step has been written. ErrLost says that the fence
+// has moved on past it.
+func (r stepRow) applied(ctx context.Context, db postgres.DB) (w Written, applied bool, err error) {
+	err = db.QueryRow(ctx, sqlSettle, r.session, r.epoch, r.writeNo).
+		Scan(&w.Inbox, &w.CancelRequested, &w.PauseRequested, &applied)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return w, false, ErrLost
+	}
+	if err != nil {
+		return w, false, fmt.Errorf("settle step of %s: %w", r.session, err)
+	}
+	return w, applied, nil
 }
