@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"baton/internal/definition"
 	"baton/internal/escalation"
 	"baton/internal/i18n"
 	"baton/internal/id"
@@ -24,7 +25,11 @@ func (s *site) decisions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	f := escalation.DecisionFilter{Agent: c.QueryParam("agent"), Limit: keyset.DefaultLimit + 1}
+	agent := c.QueryParam("agent")
+	if agent != "" && !definition.ValidSlug(agent) {
+		return problem.New(problem.NotFound, "agent_not_found", nil)
+	}
+	f := escalation.DecisionFilter{Agent: agent, Limit: keyset.DefaultLimit + 1}
 	position, err := keyset.Position(decisionList, c.QueryParam("cursor"))
 	if err != nil {
 		return err

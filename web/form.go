@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"baton/internal/clean"
 	"baton/internal/tools"
 	"baton/templates"
 )
@@ -222,8 +223,9 @@ func members(doc json.RawMessage) (list []member) {
 // was redacted is hidden where that part is all of it.
 func arguments(doc json.RawMessage) (list []templates.Argument) {
 	for _, m := range members(doc) {
-		value := shown(m.value)
-		list = append(list, templates.Argument{Name: m.name, Value: value, Hidden: masked.FindString(value) == value && value != ""})
+		// The ledger has the bytes that run; people are shown what they hold.
+		value := clean.Text(shown(m.value))
+		list = append(list, templates.Argument{Name: clean.Line(m.name), Value: value, Hidden: masked.FindString(value) == value && value != ""})
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -71,7 +72,9 @@ func (w *Worker) endAndWithdraw(ctx context.Context, lease *sessions.Lease, e se
 			return err
 		}
 		e.Withdrawn = withdrawn.Pending
-		e.Step.Events = append(e.Step.Events, withdrawn.Events...)
+		// The end stays the last word: who reads until then sees all.
+		last := len(e.Step.Events) - 1
+		e.Step.Events = slices.Insert(e.Step.Events, last, withdrawn.Events...)
 		return sessions.EndTx(ctx, tx, lease, e)
 	})
 }

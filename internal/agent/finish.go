@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"baton/internal/clean"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 )
@@ -183,7 +184,7 @@ func (s *sitting) refuseFinish(ctx context.Context, c *call, before []sessions.N
 // ending is how the session ends with this finish. What failed is listed from
 // the ledger, whatever the model lists.
 func (s *sitting) ending(args finishArgs, outcome sessions.Outcome) sessions.Ending {
-	e := sessions.Ending{Status: sessions.Completed, Outcome: outcome, Summary: s.redactor.String(args.Summary)}
+	e := sessions.Ending{Status: sessions.Completed, Outcome: outcome, Summary: s.redactor.String(clean.Text(args.Summary))}
 	e.Evidence = s.redactor.JSON(orEmpty(encode(s.named(args.Evidence))))
 	e.Unresolved = s.redactor.JSON(orEmpty(encode(args.Unresolved)))
 	return e

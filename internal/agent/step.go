@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"baton/internal/clean"
 	"baton/internal/llm"
 	"baton/internal/sessions"
 	"baton/internal/tools"
@@ -41,7 +42,7 @@ func (s *sitting) step(ctx context.Context) (done bool, err error) {
 	s.modelTries = 0
 	plans := s.plan(reply)
 	record := replied{
-		Text: s.redactor.String(reply.Text), Stop: unexpected(reply), MS: millis(took), Plans: slices.Clone(plans), Start: starts(plans),
+		Text: s.redactor.String(clean.Text(reply.Text)), Stop: unexpected(reply), MS: millis(took), Plans: slices.Clone(plans), Start: starts(plans),
 		Usage: usage{Input: reply.Usage.InputTokens, Output: reply.Usage.OutputTokens, Micros: reply.Usage.CostMicros},
 	}
 	if reply.Model != s.row.Model {

@@ -81,6 +81,10 @@ func (s *Store) List(ctx context.Context, actor auth.Actor, after string, limit 
 	return list, nil
 }
 
+// ValidSlug says whether a text can be an agent's slug. Others name no agent,
+// and some can't even be asked for: Postgres refuses a NUL.
+func ValidSlug(slug string) bool { return slugForm.MatchString(slug) }
+
 const sqlVersionColumns = `
 select a.id, a.team_id, a.slug, a.name, v.version, v.version = a.current_version, v.spec, v.source, coalesce(v.playbook, ''), v.created_at, v.created_by
 from agents a join agent_versions v on v.agent_id = a.id`
@@ -93,6 +97,9 @@ where ($1::uuid[] is null or a.team_id = any($1)) and a.slug = $2
 // agent_not_found, also for another team's agent and for a version that does
 // not exist.
 func (s *Store) Get(ctx context.Context, actor auth.Actor, slug string, version int) (Version, error) {
+	if !ValidSlug(slug) {
+		return Version{}, problem.New(problem.NotFound, "agent_not_found", nil)
+	}
 	v, err := s.one(ctx, sqlGetVersion, actor.Teams(auth.ReadAgent), slug, version)
 	if err != nil {
 		return v, fmt.Errorf("get agent %s: %w", slug, err)

@@ -2,6 +2,7 @@ package definition_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -258,5 +259,17 @@ func TestApplyOverRefusesWhatTheSenderHasNotSeen(t *testing.T) {
 	}
 	if v, err := store.Get(t.Context(), admin, "desk", 0); err != nil || v.Number != 2 {
 		t.Errorf("current is version %d, %v", v.Number, err)
+	}
+}
+
+// What can't be a slug names no agent; some of it Postgres would refuse.
+// R: I1
+func TestATextThatCannotBeASlugNamesNoAgent(t *testing.T) {
+	t.Parallel()
+	store := definition.NewStore(pgtest.New(t), definition.Known{}, nil)
+	for _, slug := range []string{"", "\x00", "a\x00b", "a\xff", "A", strings.Repeat("a", 64)} {
+		if _, err := store.Get(t.Context(), auth.CLI("t"), slug, 0); !problem.Is(err, "agent_not_found") {
+			t.Errorf("%q: %v, want agent_not_found", slug, err)
+		}
 	}
 }

@@ -10,7 +10,7 @@ var plan = map[string][]string{
 	"cmd/server": {"..."}, // it builds everything
 
 	// The door for HTTP and what it shows.
-	"web":             {"web/api", "jobs", "templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "id", "problem"},
+	"web":             {"web/api", "jobs", "templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "clean", "id", "problem"},
 	"web/api":         {"jobs", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
 	"web/browsertest": {}, // a browser for tests
 	// Pages name assets by their address, which carries the assets' digest.

@@ -150,9 +150,9 @@ func (r *Redactor) findIn(s string) []span {
 			i += k + len(f.text)
 		}
 	}
-	lower := asciiLower(s)
+	lower, digits := asciiLower(s), countDigits(s)
 	for _, rule := range r.rules {
-		if rule.hinted(lower) {
+		if rule.hinted(lower, digits) {
 			spans = append(spans, rule.find(s)...)
 		}
 	}
@@ -270,6 +270,15 @@ func safeName(s string) string {
 		return "secret"
 	}
 	return s
+}
+
+func countDigits(s string) (n int) {
+	for i := range len(s) {
+		if s[i] >= '0' && s[i] <= '9' {
+			n++
+		}
+	}
+	return n
 }
 
 // asciiLower lowers ASCII letters alone, so that positions stay.

@@ -13,17 +13,21 @@ type rule struct {
 	// any is not searched. None: always searched.
 	hints []string
 	least int // bytes of the shortest match, if there are no hints
-	re    *regexp.Regexp
-	group int // of re: what is masked
+	// digits is the least number of ASCII digits of every match. Counting them is
+	// much cheaper than the search that most texts then don't need.
+	digits int
+	re     *regexp.Regexp
+	group  int // of re: what is masked
 	// check refuses matches that only look like it; m are the submatches.
 	check func(m []string) bool
 	// scan replaces re for shapes that no expression describes.
 	scan func(s string) []span
 }
 
-// hinted says whether a text, in lower case, can hold a match.
-func (r rule) hinted(lower string) bool {
-	if len(lower) < r.least {
+// hinted says whether a text, in lower case and with so many digits, can hold a
+// match.
+func (r rule) hinted(lower string, digits int) bool {
+	if len(lower) < r.least || digits < r.digits {
 		return false
 	}
 	for _, h := range r.hints {
@@ -113,11 +117,11 @@ var fieldHints = []string{"pass", "pwd", "secret", "token", "key", "credential",
 
 // numbers are shapes with check digits or a fixed form.
 var numbers = []rule{
-	{name: "card", least: 13, scan: cards},
-	{name: "iban", least: 15, scan: ibans},
-	{name: "ssn", hints: []string{"-"}, re: regexp.MustCompile(`(?:^|[^\w.-])([0-9]{3}-[0-9]{2}-[0-9]{4})(?:$|[^\w-])`), group: 1, check: func(m []string) bool { return validSSN(m[1]) }},
-	{name: "phone", hints: []string{"+"}, re: regexp.MustCompile(`(?:^|[^\w+./-])(\+[1-9](?:[ .()-]{0,2}[0-9]){9,14})(?:$|[^\w])`), group: 1},
-	{name: "national-id", least: 18, re: regexp.MustCompile(`\b([1-9][0-9]{5}(?:18|19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx])\b`), group: 1, check: func(m []string) bool { return validChineseID(m[1]) }},
+	{name: "card", least: 13, digits: 13, scan: cards},
+	{name: "iban", least: 15, digits: 2, scan: ibans},
+	{name: "ssn", digits: 9, hints: []string{"-"}, re: regexp.MustCompile(`(?:^|[^\w.-])([0-9]{3}-[0-9]{2}-[0-9]{4})(?:$|[^\w-])`), group: 1, check: func(m []string) bool { return validSSN(m[1]) }},
+	{name: "phone", digits: 10, hints: []string{"+"}, re: regexp.MustCompile(`(?:^|[^\w+./-])(\+[1-9](?:[ .()-]{0,2}[0-9]){9,14})(?:$|[^\w])`), group: 1},
+	{name: "national-id", least: 18, digits: 17, re: regexp.MustCompile(`\b([1-9][0-9]{5}(?:18|19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx])\b`), group: 1, check: func(m []string) bool { return validChineseID(m[1]) }},
 	{name: "email", hints: []string{"@"}, re: regexp.MustCompile(`\b[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9-]+)+`)},
 }
 

@@ -26,7 +26,7 @@ type byPerson struct {
 
 // Cancel asks for a session's end. The worker carries it out within a step and
 // withdraws its questions; until then it is requested. Problems:
-// session_not_found, session_ended, not_allowed.
+// session_not_found, session_ended, session_cancelling, not_allowed.
 func (s *Store) Cancel(ctx context.Context, actor auth.Actor, inserter *jobs.Inserter, session id.Session) (Session, error) {
 	return s.control(ctx, actor, inserter, session, Outside{
 		Event: NewEvent{Type: CancelRequested, Data: byPerson{By: AuthorOf(actor)}}, Cancel: true})
@@ -71,6 +71,12 @@ func (s *Store) control(ctx context.Context, actor auth.Actor, inserter *jobs.In
 		}
 		if l.Status.Ended() {
 			return problem.New(problem.Conflict, "session_ended", problem.Params{"status": string(l.Status)})
+		}
+		if l.CancelRequested {
+			if o.Cancel {
+				return nil // asked for already
+			}
+			return problem.New(problem.Conflict, "session_cancelling", nil)
 		}
 		if err := OutsideTx(ctx, tx, inserter, l, o); err != nil {
 			return err

@@ -466,3 +466,21 @@ func TestADeadReplicasJobsAreGivenBackAndAQueuedSessionWithoutOneGetsOne(t *test
 		t.Errorf("a dead replica's job was not given back: %d available", n)
 	}
 }
+
+// R: A7
+func TestACancellationIsAskedForOnceAndNothingElseAfterIt(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	s := h.start(t)
+	for range 2 {
+		if _, err := h.store.Cancel(t.Context(), auth.CLI("t"), h.inserter, s.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := h.ledger(t, s.ID); len(got) != 2 {
+		t.Errorf("ledger is %v, want one request", got)
+	}
+	if _, err := h.store.Resume(t.Context(), auth.CLI("t"), h.inserter, s.ID); !problem.Is(err, "session_cancelling") {
+		t.Errorf("resume: %v, want session_cancelling", err)
+	}
+}

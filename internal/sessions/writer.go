@@ -185,10 +185,11 @@ func (q *stepWriter) lead(ctx context.Context, db postgres.DB, r stepRow) verdic
 }
 
 // The merged statement locks what is free, so that nobody's lock holds up the
-// others, in the order of ids that everybody keeps.
+// others, in the order of ids that everybody keeps. The fence is compared with
+// what was locked: rows are then found by their key alone.
 const sqlMerged = `
 with free as (
-    select id from sessions where id = any($1) order by id for no key update skip locked
+    select id, replica_id, epoch, write_no from sessions where id = any($1) order by id for no key update skip locked
 ), s as (
     update sessions t
     set last_seq = t.last_seq + v.events, write_no = t.write_no + 1,
@@ -196,8 +197,8 @@ with free as (
     from free, unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::int[],
                       $6::int[], $7::int[], $8::int[], $9::bigint[], $10::bigint[], $11::bigint[]) with ordinality
          as v(id, replica_id, epoch, write_no, events, turn, steps, calls, tokens, cost_micros, working_ms, i)
-    where t.id = free.id and v.id = free.id
-      and t.replica_id = v.replica_id and t.epoch = v.epoch and t.write_no = v.write_no
+    where t.id = free.id
+      and v.id = free.id and v.replica_id = free.replica_id and v.epoch = free.epoch and v.write_no = free.write_no
     returning v.i, t.id, t.last_seq - v.events as base, t.inbox_seq, t.cancel_requested, t.pause_requested
 ), e as (
     insert into session_events (session_id, seq, turn, step, call, type, data)

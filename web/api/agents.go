@@ -24,7 +24,12 @@ type agentItem struct {
 
 func (a *API) listAgents(q Request) (Reply, error) {
 	p := q.query("limit", "cursor")
-	after := cursor(p, "agents", func(s string) (string, error) { return s, nil })
+	after := cursor(p, "agents", func(s string) (string, error) {
+		if !definition.ValidSlug(s) {
+			return "", page.Invalid()
+		}
+		return s, nil
+	})
 	limit := p.limit()
 	if p.err != nil {
 		return Reply{}, p.err
