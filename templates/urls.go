@@ -33,9 +33,13 @@ func SeenURL(id string) string { return EscalationURL(id) + "/seen" }
 // SessionURL is the page of one session.
 func SessionURL(id string) string { return SessionsURL + "/" + url.PathEscape(id) }
 
-// PauseURL, ResumeURL and CancelURL stop a session or let it go on.
-func PauseURL(id string) string  { return SessionURL(id) + "/pause" }
+// PauseURL stops a session for a while.
+func PauseURL(id string) string { return SessionURL(id) + "/pause" }
+
+// ResumeURL lets a paused session go on.
 func ResumeURL(id string) string { return SessionURL(id) + "/resume" }
+
+// CancelURL ends a session.
 func CancelURL(id string) string { return SessionURL(id) + "/cancel" }
 
 // DecisionURL is the page of one decision.

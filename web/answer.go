@@ -60,7 +60,7 @@ func (s *site) answerQuestion(c echo.Context) error {
 	}
 	answer, err := f.answer(e)
 	if err != nil {
-		return s.notTaken(c, e, f, err)
+		return s.notTaken(c, f, err)
 	}
 	if e.Status == escalation.Pending && f.confirm != f.option {
 		if asked, err := s.askTwice(c, e, f); asked || err != nil {
@@ -69,7 +69,7 @@ func (s *site) answerQuestion(c echo.Context) error {
 	}
 	e, err = s.Desk.Answer(c.Request().Context(), actorOf(c), e.ID, answer)
 	if err != nil {
-		return s.notTaken(c, e, f, err)
+		return s.notTaken(c, f, err)
 	}
 	return s.toNext(c, e)
 }
@@ -162,7 +162,7 @@ func (s *site) askTwice(c echo.Context, e escalation.Escalation, f answerForm) (
 
 // notTaken shows the question again, as it is now, with why the answer was not
 // taken and with the answer as a draft.
-func (s *site) notTaken(c echo.Context, asked escalation.Escalation, f answerForm, cause error) error {
+func (s *site) notTaken(c echo.Context, f answerForm, cause error) error {
 	p := toProblem(cause)
 	if wantsDocument(c.Request()) || p.Kind != problem.Conflict && p.Kind != problem.Gone && p.Kind != problem.Invalid {
 		return cause
@@ -245,11 +245,11 @@ func (s *site) toNext(c echo.Context, e escalation.Escalation) error {
 func (s *site) answered(c echo.Context, r reader) (*templates.Toast, error) {
 	name, err := id.Parse[id.Escalation](c.QueryParam(answeredParameter))
 	if err != nil || name.IsZero() {
-		return nil, nil //nolint:nilnil // nothing was answered
+		return nil, nil //nolint:nilerr // nothing was answered
 	}
 	e, err := s.Escalations.Get(r.ctx, r.actor, name)
 	if problem.Is(err, "escalation_not_found") {
-		return nil, nil //nolint:nilnil // nor does it exist
+		return nil, nil // nor does it exist
 	}
 	if err != nil {
 		return nil, err
@@ -282,7 +282,7 @@ func (s *site) undoAnswer(c echo.Context) error {
 	}
 	taken := e.Decision
 	if _, err = s.Desk.Undo(c.Request().Context(), actorOf(c), e.ID); err != nil {
-		return s.notTaken(c, e, answerForm{fields: url.Values{}}, err)
+		return s.notTaken(c, answerForm{fields: url.Values{}}, err)
 	}
 	to := templates.EscalationURL(e.ID.String())
 	if taken != nil {

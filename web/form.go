@@ -243,7 +243,7 @@ func (r reader) misfits(schema json.RawMessage, values json.RawMessage, wrong []
 		bad := slices.ContainsFunc(wrong, func(e tools.FieldError) bool {
 			return e.Path == "/"+name || strings.HasPrefix(e.Path, "/"+name+"/")
 		})
-		what := ""
+		var what string
 		switch {
 		case slices.Contains(required, name) && !has[name]:
 			what = r.say("field.needs_value")
