@@ -206,6 +206,7 @@ type Answer struct {
 	Mine, MayUndo           bool
 	At                      time.Time
 	HeldUntil               time.Time // while the status is StatusHeld
+	Renew                   time.Time // when the page should look again what came of it
 	Undone                  time.Time // taken back then; zero if it wasn't
 	Rule                    string    // the standing rule that answered; empty for people
 	URL                     string    // of the decision's page

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"baton/internal/auth"
 	"baton/internal/definition"
@@ -572,5 +573,34 @@ func TestOpeningAPageWritesNothing(t *testing.T) {
 	}
 	if n := count(t, w.db, `select count(*) from escalations where seen_at is not null`); n != 1 {
 		t.Errorf("%d were seen, want 1", n)
+	}
+}
+
+// R: Q6 — until the agent has an answer its page looks again, but not for ever.
+func TestAPageLooksAgainOnlyWhileAnAnswerIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	r := reader{ctx: t.Context(), now: time.Now()}
+	for name, c := range map[string]struct {
+		status escalation.Status
+		since  time.Duration // since it went out
+		again  bool
+	}{
+		"held":           {escalation.Answered, -5 * time.Second, false},
+		"just out":       {escalation.Answered, time.Second, true},
+		"out for long":   {escalation.Answered, time.Minute, false},
+		"with the agent": {escalation.Applied, time.Second, false},
+	} {
+		out := r.now.Add(-c.since)
+		for _, e := range []escalation.Escalation{
+			{Status: c.status, HeldUntil: &out, Decision: &escalation.Decision{DecidedAt: out.Add(-time.Hour)}},
+			{Status: c.status, Decision: &escalation.Decision{DecidedAt: out}},
+		} {
+			if e.HeldUntil == nil && c.since < 0 {
+				continue
+			}
+			if got := r.renew(e); got.IsZero() == c.again || c.again && !got.After(r.now) {
+				t.Errorf("%s: looks again at %v", name, got)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -114,6 +115,7 @@ func (s *site) question(r reader, e escalation.Escalation) (templates.Question, 
 	if e.Decision != nil {
 		q.Decision = r.answer(*e.Decision, e.Question)
 		q.Decision.MayUndo = q.MayAnswer && r.mayControl(e.Team)
+		q.Decision.Renew = r.renew(e)
 	}
 	q.Ended = r.ended(e)
 	similar, err := s.Escalations.Similar(r.ctx, r.actor, e)
@@ -137,6 +139,25 @@ func (s *site) sessionBeside(r reader, q *templates.Question, e escalation.Escal
 	r.soFar(q, c, t)
 	q.Session, q.Lang = brief, t.lang
 	return nil
+}
+
+// An answer that has gone out reaches the agent within moments: until then a
+// page looks again, but not for ever.
+const (
+	renewAfter = 2 * time.Second
+	renewFor   = 30 * time.Second
+)
+
+// renew is when the page of a question should be loaded anew; zero for never.
+func (r reader) renew(e escalation.Escalation) time.Time {
+	out := e.Decision.DecidedAt
+	if e.HeldUntil != nil {
+		out = *e.HeldUntil
+	}
+	if r.status(e) != templates.StatusAnswered || r.now.Sub(out) > renewFor {
+		return time.Time{}
+	}
+	return r.now.Add(renewAfter)
 }
 
 // question is what was asked.

@@ -89,6 +89,10 @@ func TestAPersonAnswersByKeyboardAndTheSessionGoesOn(t *testing.T) {
 
 	tab.Press("b")
 	answerTwice(tab)
+	tab.Go(base + templates.SessionsURL) // the question's page renews itself, which would come between
+	if got := tab.Text("tbody"); !strings.Contains(got, "Going out") {
+		t.Errorf("while the answer is held the session is listed as %q", got)
+	}
 	s := p.untilStatus(session, sessions.Completed)
 	if s.Outcome != sessions.Done {
 		t.Errorf("outcome %s", s.Outcome)
