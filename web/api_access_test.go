@@ -52,6 +52,8 @@ func (x target) try(t *testing.T, r api.Route) try {
 	tried := try{hidden: http.StatusNotFound}
 	tried.path = strings.Replace(r.Path, "{slug}", x.agent, 1)
 	switch {
+	case r.Path == "/sessions/{id}/cancel": // after which nothing else can be asked of it
+		tried.path = strings.Replace(tried.path, "{id}", x.world.start(x.agent).String(), 1)
 	case strings.HasPrefix(r.Path, "/sessions/{id}"):
 		tried.path = strings.Replace(tried.path, "{id}", x.session.String(), 1)
 	case strings.HasPrefix(r.Path, "/calls/{id}"):
