@@ -32,7 +32,7 @@ type DecisionRow struct {
 	Letter  string
 	Label   string
 	Who     string
-	Rule    bool // a standing rule decided
+	Icon    string // in place of initials, where no person decided
 	Message string
 	Outcome Chip // what came of it; no text while unknown
 	At      time.Time
@@ -377,7 +377,7 @@ func decisionRow(r DecisionRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = decider(r.Who, r.Rule).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = decider(r.Who, r.Icon).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -438,7 +438,7 @@ func decisionRow(r DecisionRow) templ.Component {
 	})
 }
 
-func decider(who string, rule bool) templ.Component {
+func decider(who, icon string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -459,8 +459,8 @@ func decider(who string, rule bool) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if rule {
-			templ_7745c5c3_Err = ui.Icon("repeat", "icon-s").Render(ctx, templ_7745c5c3_Buffer)
+		if icon != "" {
+			templ_7745c5c3_Err = ui.Icon(icon, "icon-s").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

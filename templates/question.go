@@ -60,12 +60,14 @@ type Question struct {
 	Facts   []Fact
 	Tables  []Table
 	Options []Option
-	Other   bool // the answer may be something else, in words
+	Other   bool    // the answer may be something else, in words
+	Form    []Field // to be filled in, in place of options
 	Similar Similar
 
 	MayAnswer bool
 	WhoMay    string    // whom to ask where the reader may not answer
 	Draft     Draft     // what the reader had filled in before
+	Refused   *Refused  // why what they sent was not taken
 	Conflict  *Conflict // what happened to an answer that came too late
 	Decision  *Answer   // the answer, once there is one
 	Ended     *Ended    // how it ended without an answer
@@ -75,12 +77,20 @@ type Question struct {
 
 // Step is something that the agent did or tried.
 type Step struct {
-	Text string
-	URL  string // of its place in the session; may be empty
+	Text   string // in the server's words
+	Said   string // the agent's word on it
+	Detail string // how it failed, or what it was about
+	Exact  string // the failure in the words that it came with
+	URL    string // of its place in the session; may be empty
 }
 
-// Fact is a value that the decision hangs on.
-type Fact struct{ Label, Value, URL string }
+// Fact is a value that the decision hangs on. It is confirmed if the value
+// stands in what the call brought that it comes from; else it is the agent's
+// word.
+type Fact struct {
+	Label, Value, URL string
+	Confirmed         bool
+}
 
 // Table compares things; cells that differ from their neighbours are marked.
 type Table struct {
@@ -100,9 +110,11 @@ type Option struct {
 	ID     string // what is sent and stored
 	Letter string // A to F, from the order
 	Label  string
-	Says   string  // what would follow, in the agent's words
+	Then   string  // what would follow, in the server's words
+	Says   string  // the same in the agent's
 	Action *Action // the exact call that choosing it approves
 	Chips  []Chip  // facts about it, from the tool's declaration and the record
+	Fields []Field // to fill in if it is chosen
 
 	Recommended bool
 	Reason      string // why the agent recommends it, in its words
@@ -112,10 +124,13 @@ type Option struct {
 	Confirm string
 }
 
-// Action is a tool call in the server's own words.
+// Action is a tool call in the server's own words. Payload are the values in
+// its arguments that the sentence doesn't name: nobody should have to open
+// anything to see what an answer approves.
 type Action struct {
 	Sentence  string
 	Tool      string
+	Payload   []Argument
 	Arguments []Argument
 }
 
@@ -141,17 +156,57 @@ type SimilarCase struct {
 	At                                    time.Time
 }
 
-// Draft is an answer that was begun.
-type Draft struct{ Option, Message string }
+// Field is one thing to fill in.
+type Field struct {
+	Name     string // of the input
+	Label    string
+	Help     string
+	Kind     FieldKind
+	Value    string
+	Choices  []Choice
+	Required bool
+}
+
+// FieldKind is what a field takes.
+type FieldKind string
+
+// The kinds of fields.
+const (
+	FieldText   FieldKind = "text"
+	FieldLong   FieldKind = "long" // of several lines, or JSON
+	FieldNumber FieldKind = "number"
+	FieldDate   FieldKind = "date"
+	FieldChoice FieldKind = "choice"
+)
+
+// Choice is one of a field's values.
+type Choice struct{ Value, Label string }
+
+// Draft is an answer that was begun. What was chosen is chosen again only where
+// the question is still the one that was read (Chosen).
+type Draft struct {
+	Option, Message, Other string
+	Chosen                 bool
+}
+
+// Refused is why an answer was not taken: in words, and field by field.
+type Refused struct {
+	i18n.Problem
+	Fields []Pair
+}
 
 // Answer is what was decided.
 type Answer struct {
+	// Did says it in a sentence, where no option with a letter was chosen.
+	Did                     string
 	Letter, OptionID, Label string
 	Message                 string // to the agent
+	Values                  []Pair // what was filled in
 	Who                     string
-	Mine                    bool
+	Mine, MayUndo           bool
 	At                      time.Time
 	HeldUntil               time.Time // while the status is StatusHeld
+	Undone                  time.Time // taken back then; zero if it wasn't
 	Rule                    string    // the standing rule that answered; empty for people
 	URL                     string    // of the decision's page
 }
@@ -160,6 +215,7 @@ type Answer struct {
 // itself has changed.
 type Conflict struct {
 	Who, Letter, Label, Message string
+	Did                         string // in place of letter and label
 	At                          time.Time
 }
 
@@ -246,7 +302,7 @@ const (
 
 func (q Question) news() news {
 	switch {
-	case q.Conflict != nil && q.Conflict.Who != "":
+	case q.Conflict != nil && q.Conflict.Who != "", q.Refused != nil && q.open():
 		return newsNone // said already, beside the draft
 	case q.Decision != nil && q.Status == StatusHeld:
 		return newsHeld
@@ -261,7 +317,12 @@ func (q Question) news() news {
 }
 
 // chosen says whether o is the option that was decided for.
-func (q Question) chosen(o Option) bool { return q.Decision != nil && q.Decision.OptionID == o.ID }
+func (q Question) chosen(o Option) bool {
+	return q.Decision != nil && q.Decision.Undone.IsZero() && q.Decision.OptionID == o.ID
+}
+
+// picked says whether the reader had chosen this before, and still has.
+func (q Question) picked(value string) bool { return q.Draft.Chosen && q.Draft.Option == value }
 
 func (o Option) inputID() string { return "option-" + strings.ToLower(o.Letter) }
 
@@ -274,6 +335,9 @@ func (o Option) describedBy() string {
 	}
 	if o.Action != nil {
 		ids = append(ids, id+"-action")
+	}
+	if o.Then != "" {
+		ids = append(ids, id+"-then")
 	}
 	if o.Says != "" {
 		ids = append(ids, id+"-says")
@@ -295,6 +359,30 @@ func (q Question) letters() []string {
 	}
 	return all
 }
+
+// otherValue is what is sent for an answer in other words. No option has an id
+// with a point in front.
+func (q Question) otherValue() string {
+	for _, o := range q.Options {
+		if o.ID == OtherAnswer {
+			return "." + OtherAnswer
+		}
+	}
+	return OtherAnswer
+}
+
+// OtherAnswer is sent in place of an option's id where the answer is in other
+// words. If an option has this very id it is sent with a point in front.
+const OtherAnswer = "other"
+
+// What is sent in place of an option's id where there are no options.
+const (
+	ApproveAnswer     = "approve"
+	EditAnswer        = "edit"
+	RejectAnswer      = "reject"
+	RespondAnswer     = "respond"
+	AcknowledgeAnswer = "acknowledge"
+)
 
 func number(n int) string { return "ESC-" + itoa(n) }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"baton/internal/i18n"
+	"baton/templates/ui"
 )
 
 // Theme is how the page is lit; the zero value follows the device.
@@ -48,10 +49,16 @@ type Frame struct {
 
 // Toast is what the person has just done, with the way back.
 type Toast struct {
-	Text    string
+	Text    string    // with SecondsLeft in it, if there is a way back
+	URL     string    // of what it was done to
+	Answers string    // the id of the question that was answered
 	UndoURL string    // empty where there is no way back
-	Until   time.Time // when the way back closes
+	Until   time.Time // when the way back closes; zero: it stays
 }
+
+// SecondsLeft stands in a toast's text for the seconds until there is no way
+// back, which are counted down.
+func SecondsLeft() string { return ui.Slot("s") }
 
 type link struct{ url, icon, label string }
 

@@ -27,8 +27,16 @@ func AnswerURL(id string) string { return EscalationURL(id) + "/answer" }
 // UndoURL takes an answer back while it is held.
 func UndoURL(id string) string { return EscalationURL(id) + "/undo" }
 
+// SeenURL takes note that a question was seen by somebody who may answer it.
+func SeenURL(id string) string { return EscalationURL(id) + "/seen" }
+
 // SessionURL is the page of one session.
 func SessionURL(id string) string { return SessionsURL + "/" + url.PathEscape(id) }
+
+// PauseURL, ResumeURL and CancelURL stop a session or let it go on.
+func PauseURL(id string) string  { return SessionURL(id) + "/pause" }
+func ResumeURL(id string) string { return SessionURL(id) + "/resume" }
+func CancelURL(id string) string { return SessionURL(id) + "/cancel" }
 
 // DecisionURL is the page of one decision.
 func DecisionURL(id string) string { return DecisionsURL + "/" + url.PathEscape(id) }

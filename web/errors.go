@@ -32,7 +32,7 @@ func (s *site) fail(err error, c echo.Context) {
 	if status >= 500 {
 		s.Log.ErrorContext(r.Context(), "request failed", "request_id", about(c).id, "path", r.URL.Path, "code", p.Code, "error", err)
 	}
-	if p.Code == "not_allowed" {
+	if p.Kind == problem.Forbidden && p.Params["verb"] != nil {
 		s.noteRefusal(c, p)
 	}
 	if status == http.StatusUnauthorized && forAPI(r) {

@@ -174,7 +174,7 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 	question := func(change func(*t.Question)) templ.Component { return t.QuestionDetail(s.page(change)) }
 	confirm := s.question()
 	toast := s.page(nil)
-	toast.Toast = &t.Toast{Text: s.say("Answered B. The agent continues in 10 s.", "已回答 B，智能体将在 10 秒后继续。"), UndoURL: "/inbox/esc_0/undo", Until: time.Now().Add(time.Hour)}
+	toast.Toast = &t.Toast{Text: i18n.T(ctx, "toast.held", "what", "B", "number", "ESC-1041", "s", t.SecondsLeft()), URL: "/inbox/esc_0", UndoURL: "/inbox/esc_0/undo", Until: time.Now().Add(time.Hour)}
 	empty := t.InboxPage{Frame: s.frame(t.SectionInbox, i18n.T(ctx, "inbox.title")), Queue: t.Queue{Views: s.queue(0).Views}}
 	empty.Waiting = 0
 	return map[string]templ.Component{
@@ -213,6 +213,15 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 			q.Conflict = &t.Conflict{}
 			q.Draft = t.Draft{Option: "refund_part", Message: s.say("Let finance look at the rest.", "其余请财务看一下。")}
 		}),
+		"question-approval": question(s.approval),
+		"question-input":    question(s.input),
+		"question-notice":   question(s.notice),
+		"question-refused": question(func(q *t.Question) {
+			s.approval(q)
+			q.Draft = t.Draft{Option: "edit", Chosen: true}
+			q.Refused = &t.Refused{Problem: i18n.Problem{What: i18n.T(ctx, "problem.edited_args_invalid.what", "tool", "payments.refund"), Why: i18n.T(ctx, "problem.edited_args_invalid.why"), Do: i18n.T(ctx, "problem.edited_args_invalid.do")},
+				Fields: []t.Pair{{Name: "amount", Value: i18n.T(ctx, "field.needs_number")}}}
+		}),
 		"confirm":           t.Confirm(t.ConfirmPage{Frame: s.questionFrame(confirm), Question: confirm, Option: confirm.Options[0], Message: "x"}),
 		"sessions":          t.Sessions(s.sessions(ctx)),
 		"sessions-nothing":  t.Sessions(t.SessionsPage{Frame: s.frame(t.SectionSessions, i18n.T(ctx, "sessions.title"))}),
@@ -222,6 +231,41 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 		"decisions-nothing": t.Decisions(t.DecisionsPage{Frame: s.frame(t.SectionDecisions, i18n.T(ctx, "decisions.title"))}),
 		"decision":          t.DecisionDetail(s.decision()),
 	}
+}
+
+// approval makes the question one about a call that is held back.
+func (s sample) approval(q *t.Question) {
+	call := q.Options[0]
+	q.Kind, q.Similar, q.Other, q.Facts = t.KindApproval, t.Similar{}, false, nil
+	q.Ask = s.say("May this be done?", "是否允许这样做？")
+	q.Options = []t.Option{
+		{ID: t.ApproveAnswer, Letter: "A", Label: s.say("Approve it: do exactly this", "批准：完全照此执行"), Action: call.Action, Chips: call.Chips[1:2], Confirm: call.Confirm},
+		{ID: t.EditAnswer, Letter: "B", Label: s.say("Approve it with changes", "修改后批准"), Then: s.say("It is run with the values that you put in here, once.", "将按你在此填写的值执行一次。"), Fields: []t.Field{
+			{Name: "arg.payment", Label: "payment", Kind: t.FieldText, Value: "pay_77120", Required: true},
+			{Name: "arg.amount", Label: "amount", Kind: t.FieldNumber, Value: "1284.00", Required: true},
+			{Name: "arg.notify", Label: "notify", Kind: t.FieldChoice, Value: "true", Choices: []t.Choice{{Value: "true", Label: s.say("Yes", "是")}, {Value: "false", Label: s.say("No", "否")}}},
+			{Name: "arg.lines", Label: "lines", Kind: t.FieldLong, Value: "[\n  1\n]"},
+		}},
+		{ID: t.RejectAnswer, Letter: "C", Label: s.say("Refuse it", "拒绝"), Then: s.say("Nothing is run. The agent is told, together with your note.", "不会执行任何操作。智能体会得知此事和你的留言。")},
+	}
+}
+
+// input makes the question a form.
+func (s sample) input(q *t.Question) {
+	q.Kind, q.Similar, q.Other, q.Options, q.Facts = t.KindInput, t.Similar{}, false, nil, nil
+	q.Ask = s.say("Which VAT number is right?", "哪个税号正确？")
+	q.Form = []t.Field{
+		{Name: "value.vat", Label: s.say("VAT number", "税号"), Help: s.say("As on the last invoice", "以最近的发票为准"), Kind: t.FieldText, Required: true},
+		{Name: "value.since", Label: s.say("Valid since", "生效日期"), Kind: t.FieldDate},
+		{Name: "value.rate", Label: s.say("Rate in percent", "税率（%）"), Kind: t.FieldNumber},
+		{Name: "value.country", Label: s.say("Country", "国家"), Kind: t.FieldChoice, Choices: []t.Choice{{Label: s.say("Choose", "请选择")}, {Value: "\"SE\"", Label: "SE"}}},
+	}
+}
+
+// notice makes the question one that is only to be noted.
+func (s sample) notice(q *t.Question) {
+	q.Kind, q.Similar, q.Other, q.Options, q.Facts, q.Failed, q.Tried = t.KindCompleted, t.Similar{}, false, nil, nil, nil, nil
+	q.Title, q.Ask = s.say("Month-end reconciliation is done", "月末对账已完成"), ""
 }
 
 func (s sample) ended() *t.Ended {
@@ -249,10 +293,10 @@ func (s sample) sessions(ctx context.Context) t.SessionsPage {
 		Frame: s.frame(t.SectionSessions, i18n.T(ctx, "sessions.title")),
 		Views: []t.View{{Label: s.say("All", "全部"), URL: "/sessions", Current: true}, {Label: s.say("Running", "运行中"), Count: 1, URL: "/sessions?status=running"}, {Label: s.say("Waiting for a person", "等待人工处理"), Count: 1, URL: "/sessions?status=waiting"}},
 		Rows: []t.SessionRow{
-			{URL: "/sessions/ses_1", State: s.state("waiting"), Title: s.say("Duplicate payment, order 48-2217", "重复付款，订单 48-2217"), Agent: s.say("Refunds desk", "退款专员"), Doing: s.say("Refund is above the limit", "退款超出额度"), Problems: 3, Steps: steps("12", "40", .3), Cost: "$0.84", Started: sampleTime.Add(-10 * time.Minute), Took: 10 * time.Minute},
-			{URL: "/sessions/ses_2", State: s.state("running"), Title: s.say("Chase invoice 90017", "催收发票 90017"), Agent: s.say("Accounts payable", "应付账款"), Doing: s.say("Looking up the purchase order", "查询采购单"), Steps: steps("35", "40", .875), Cost: "$0.12", Started: sampleTime.Add(-time.Minute), Took: time.Minute},
-			{URL: "/sessions/ses_3", State: s.state("failed"), Title: s.say("Sync the parts catalogue", "同步零件目录"), Agent: s.say("Catalogue sync", "目录同步"), Problems: 12, Steps: steps("40", "40", 1), Cost: "$1.00", Started: sampleTime.Add(-26 * time.Hour), Took: 9 * time.Minute},
-			{URL: "/sessions/ses_4", State: s.state("completed"), Title: s.say("Address change for customer 114", "客户 114 更改地址"), Agent: s.say("Account care", "账户维护"), Steps: steps("6", "40", .15), Cost: "$0.02", Started: sampleTime.Add(-30 * time.Hour), Took: 42 * time.Second},
+			{URL: "/sessions/ses_1", State: s.state("waiting"), Title: s.say("Duplicate payment, order 48-2217", "重复付款，订单 48-2217"), Agent: s.say("Refunds desk", "退款专员"), Doing: s.say("Refund is above the limit", "退款超出额度"), Calls: steps("12", "40", .3), Cost: "$0.84", Started: sampleTime.Add(-10 * time.Minute), Took: 10 * time.Minute},
+			{URL: "/sessions/ses_2", State: s.state("running"), Title: s.say("Chase invoice 90017", "催收发票 90017"), Agent: s.say("Accounts payable", "应付账款"), Doing: s.say("Looking up the purchase order", "查询采购单"), Calls: steps("35", "40", .875), Cost: "$0.12", Started: sampleTime.Add(-time.Minute), Took: time.Minute},
+			{URL: "/sessions/ses_3", State: s.state("failed"), Title: s.say("Sync the parts catalogue", "同步零件目录"), Agent: s.say("Catalogue sync", "目录同步"), Calls: steps("40", "40", 1), Cost: "$1.00", Started: sampleTime.Add(-26 * time.Hour), Took: 9 * time.Minute},
+			{URL: "/sessions/ses_4", State: s.state("completed"), Title: s.say("Address change for customer 114", "客户 114 更改地址"), Agent: s.say("Account care", "账户维护"), Calls: steps("6", "40", .15), Cost: "$0.02", Started: sampleTime.Add(-30 * time.Hour), Took: 42 * time.Second},
 		},
 		More: "/sessions?cursor=x",
 	}
@@ -272,14 +316,15 @@ func (s sample) session(ctx context.Context) t.SessionPage {
 			{Icon: "timer", Label: s.say("Working time", "工作时间"), Used: "25 s", Limit: "20m", Share: .02},
 		},
 		Events: []t.Event{
-			{ID: "step-1", Number: 1, Tone: "agent", Icon: "brain", Text: s.say("Made a plan", "制定计划"), Detail: s.say("Confirm the duplicate, rule out a dispute, pay the money back, tell the customer.", "确认重复、排除争议、退款、告知客户。"), At: at(0), Took: 2100 * time.Millisecond},
-			{ID: "step-2", Number: 2, Tone: "ok", Icon: "check", Text: s.say("Looked for the payments", "查找付款"), Tool: "ledger.find_payments", Detail: s.say("2 payments of €1,284.00", "两笔 €1,284.00 付款"), At: at(3 * time.Second), Took: 400 * time.Millisecond},
+			{ID: "step-1", Number: 1, Tone: "agent", Icon: "brain", Text: s.say("Made a plan", "制定计划"), Detail: s.say("Confirm the duplicate, rule out a dispute, pay the money back, tell the customer.", "确认重复、排除争议、退款、告知客户。"), Said: true, At: at(0), Took: 2100 * time.Millisecond},
+			{ID: "step-2", Number: 2, Tone: "ok", Icon: "check", Text: s.say("Looked for the payments", "查找付款"), Tool: "ledger.find_payments", Detail: s.say("Find payments of Lindqvist AB from 1 to 30 November", "查找 Lindqvist AB 在 11 月 1 日至 30 日的付款"), Result: s.say("2 rows", "2 行数据"), At: at(3 * time.Second), Took: 400 * time.Millisecond},
 			{ID: "step-6", Number: 6, Tone: "bad", Icon: "x", Text: s.say("Asked the card network", "查询卡组织"), Tool: "cards.network_lookup", At: at(8 * time.Second), Took: 15200 * time.Millisecond, Attempts: 4,
-				Fault: &i18n.Problem{What: s.say("The card network did not answer within 3 seconds, four times in a row.", "卡组织连续四次在 3 秒内没有回应。"), Why: s.say("A temporary fault on their side.", "对方暂时故障。"), Do: s.say("Go on without it: the ledger proves the duplicate.", "可不依赖它继续：账目已证明重复。")}},
+				Fault: &t.Fault{Problem: i18n.Problem{What: s.say("The card network did not answer within 3 seconds, four times in a row.", "卡组织连续四次在 3 秒内没有回应。"), Why: s.say("A temporary fault on their side.", "对方暂时故障。"), Do: s.say("Go on without it: the ledger proves the duplicate.", "可不依赖它继续：账目已证明重复。")}, Exact: "deadline exceeded after 4 attempts"},
+				Call:  &t.CallDetail{Open: true, Arguments: []t.Argument{{Name: "payment", Value: "pay_77120"}, {Name: "card", Hidden: true}}, Saw: "{\n  \"status\": \"error\",\n  \"error_type\": \"timeout\"\n}", More: "/sessions/ses_1?call=6#call-6"}},
 			{ID: "step-9", Number: 9, Tone: "warn", Icon: "repeat", Text: s.say("Same call, same result, twice: the circuit opened", "相同调用、相同结果两次：熔断器断开"), Tool: "payments.refund", At: at(40 * time.Second)},
 			{ID: "step-12", Number: 12, Tone: "human", Icon: "hand", Text: s.say("Asked a person", "询问人工"), Detail: s.say("Refund for order 48-2217 is above the agent’s limit", "订单 48-2217 的退款超出智能体的额度"), At: at(70 * time.Second), URL: "/inbox/esc_1", Link: s.say("Open the question", "打开问题")},
 		},
-		Now:   &t.Now{Tone: "human", Icon: "hand", Title: s.say("Waiting for a person", "等待人工处理"), Text: s.say("Refund of €1,284.00 is above the agent’s limit of €500.00.", "€1,284.00 的退款超过智能体 €500.00 的上限。"), URL: "/inbox/esc_1", Link: s.say("Answer ESC-1042", "回答 ESC-1042")},
+		Now:   []t.Now{{Tone: "human", Icon: "hand", Title: s.say("Waiting for a person", "等待人工处理"), Text: s.say("Refund of €1,284.00 is above the agent’s limit of €500.00.", "€1,284.00 的退款超过智能体 €500.00 的上限。"), URL: "/inbox/esc_1", Link: s.say("Answer ESC-1042", "回答 ESC-1042")}},
 		Facts: []t.Pair{{Name: s.say("Agent", "智能体"), Value: s.say("Refunds desk, version 14", "退款专员，第 14 版")}, {Name: s.say("Model", "模型"), Value: "scripted/duplicate-charge", Mono: true}, {Name: s.say("Started by", "发起者"), Value: "Dana Lee"}, {Name: s.say("Survived restarts", "经历重启"), Value: "1"}},
 	}}
 }
@@ -302,7 +347,7 @@ func (s sample) decisions(ctx context.Context) t.DecisionsPage {
 		Rows: []t.DecisionRow{
 			{URL: "/decisions/dec_1", Title: s.say("Duplicate card charge, €860.00", "重复刷卡 €860.00"), Agent: s.say("Refunds desk", "退款专员"), Letter: "A", Label: s.say("Refund in full", "全额退款"), Who: "Dana Lee", Message: s.say("Ledger is clear, pay it back.", "账目清楚，退吧。"), Outcome: t.Chip{Icon: "circle-check", Text: s.say("Went well", "顺利"), Tone: "ok"}, At: sampleTime.Add(-3 * time.Hour), Took: 14 * time.Second},
 			{URL: "/decisions/dec_2", Title: s.say("Duplicate transfer, €2,410.00", "重复转账 €2,410.00"), Agent: s.say("Refunds desk", "退款专员"), Letter: "B", Label: s.say("Part now, rest to finance", "先退部分，其余交财务"), Who: "Mara Okafor", At: sampleTime.Add(-50 * time.Hour), Took: 6 * time.Minute},
-			{URL: "/decisions/dec_3", Title: s.say("Duplicate card charge, €41.00", "重复刷卡 €41.00"), Agent: s.say("Refunds desk", "退款专员"), Letter: "A", Label: s.say("Refund in full", "全额退款"), Who: s.say("Small duplicates", "小额重复扣款"), Rule: true, Outcome: t.Chip{Icon: "undo-2", Text: s.say("Reversed", "已撤销"), Tone: "bad"}, At: sampleTime.Add(-90 * time.Hour), Took: time.Second},
+			{URL: "/decisions/dec_3", Title: s.say("Duplicate card charge, €41.00", "重复刷卡 €41.00"), Agent: s.say("Refunds desk", "退款专员"), Letter: "A", Label: s.say("Refund in full", "全额退款"), Who: s.say("Small duplicates", "小额重复扣款"), Icon: "repeat", Outcome: t.Chip{Icon: "undo-2", Text: s.say("Reversed", "已撤销"), Tone: "bad"}, At: sampleTime.Add(-90 * time.Hour), Took: time.Second},
 		},
 		More: "/decisions?cursor=x",
 	}

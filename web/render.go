@@ -82,7 +82,8 @@ func (s *site) frame(c echo.Context, section templates.Section, title string) te
 	f := templates.Frame{
 		Title:    title,
 		Section:  section,
-		Sections: []templates.Section{templates.SectionInbox},
+		Sections: []templates.Section{templates.SectionInbox, templates.SectionSessions, templates.SectionDecisions},
+		Waiting:  s.counts(c).open(),
 		Theme:    s.theme(c),
 		Path:     r.URL.Path,
 		Now:      time.Now(),

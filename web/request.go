@@ -25,6 +25,7 @@ type asked struct {
 	// unknown is why the actor is nobody, where that isn't simply the lack of a
 	// cookie: the database didn't answer, the login has ended.
 	unknown error
+	counts  *counted // once somebody has asked
 }
 
 type askedKey struct{}

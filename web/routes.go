@@ -22,10 +22,24 @@ type route struct {
 	handler      echo.HandlerFunc
 }
 
+// anyID stands for the id in an address, as the router writes it.
+const anyID = ":id"
+
 func (s *site) routes() []route {
 	pages := []route{
 		{http.MethodGet, "/", signedIn, s.home},
 		{http.MethodGet, templates.InboxURL, signedIn, s.inbox},
+		{http.MethodGet, templates.EscalationURL(anyID), signedIn, s.showQuestion},
+		{http.MethodPost, templates.AnswerURL(anyID), signedIn, s.answerQuestion},
+		{http.MethodPost, templates.UndoURL(anyID), signedIn, s.undoAnswer},
+		{http.MethodPost, templates.SeenURL(anyID), signedIn, s.seeQuestion},
+		{http.MethodGet, templates.DecisionsURL, signedIn, s.decisions},
+		{http.MethodGet, templates.DecisionURL(anyID), signedIn, s.showDecision},
+		{http.MethodGet, templates.SessionsURL, signedIn, s.listSessions},
+		{http.MethodGet, templates.SessionURL(anyID), signedIn, s.showSession},
+		{http.MethodPost, templates.PauseURL(anyID), signedIn, s.control(s.Sessions.Pause)},
+		{http.MethodPost, templates.ResumeURL(anyID), signedIn, s.control(s.Sessions.Resume)},
+		{http.MethodPost, templates.CancelURL(anyID), signedIn, s.control(s.Sessions.Cancel)},
 
 		{http.MethodGet, templates.SignInURL, open, s.showSignIn},
 		{http.MethodPost, templates.SignInURL, open, s.signIn},

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/labstack/echo/v4"
 
@@ -14,6 +15,7 @@ import (
 	"baton/internal/escalation/decide"
 	"baton/internal/jobs"
 	"baton/internal/sessions"
+	"baton/internal/tools"
 )
 
 // Deps are what the pages work on.
@@ -25,6 +27,9 @@ type Deps struct {
 	Desk        *decide.Desk
 	Inserter    *jobs.Inserter
 	Log         *slog.Logger
+	// Tools are the tools of an agent's version, for their words: what a call
+	// did is said in them. Nil, or an error: calls go by their tool's name.
+	Tools func(definition.Version) (*tools.Registry, error)
 	// PublicURL is how people reach the server: its host is answered, its
 	// scheme decides whether cookies are for https alone. Nil: whatever local
 	// name or address the request came to.
@@ -58,7 +63,8 @@ func New(deps Deps) http.Handler {
 
 type site struct {
 	Deps
-	origin *http.CrossOriginProtection
+	origin   *http.CrossOriginProtection
+	versions sync.Map // of agents: sessions.AgentRef to definition.Version
 }
 
 func (s *site) https() bool { return s.PublicURL != nil && s.PublicURL.Scheme == "https" }

@@ -86,7 +86,7 @@ func withHouse(cmd *cobra.Command, work func(ctx context.Context, h house) error
 		if err != nil {
 			return err
 		}
-		h, err := build(c, installation, pool, "", c.logger(cmd.ErrOrStderr()))
+		h, err := build(ctx, c, installation, pool, "", c.logger(cmd.ErrOrStderr()))
 		if err != nil {
 			return err
 		}

@@ -276,3 +276,63 @@ def reply(s):
 		t.Errorf("the timeline does not say that it was not asked again: %v", types)
 	}
 }
+
+// A call that can't be taken back is cut off: a person says what became of it.
+// R: X7
+func TestAPersonSaysWhatBecameOfACallInDoubt(t *testing.T) {
+	t.Parallel()
+	for option, want := range map[string]struct {
+		runs   int
+		status string
+	}{escalation.DoubtHappened: {1, "success"}, escalation.DoubtAgain: {2, "success"}, escalation.DoubtSkip: {1, "error"}} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel()
+			p := live(t)
+			session := p.start(`
+def reply(s):
+    if s.step == 0:
+        return [call("wire", amount = 1, to = "bank")]
+    return [finish("The transfer: " + s.results[0].status, status = "unable", unresolved = ["see there"])]
+`, "permission: {mode: auto, rules: [{tool: wire, do: allow}]}\nescalation: {hold: 0s}")
+			q := p.questions(session, 1)[0]
+			if q.Trigger != escalation.SensitiveAction || q.Question.Sentences["question"].Key == "" {
+				t.Errorf("question is %s, %+v", q.Trigger, q.Question)
+			}
+			if ran := p.witness.ran("wire"); len(ran) != 1 {
+				t.Fatalf("before the answer it ran %d times", len(ran))
+			}
+			p.answer("responder", q, choose(q, option))
+			s := p.untilStatus(session, sessions.Completed)
+			if ran := p.witness.ran("wire"); len(ran) != want.runs {
+				t.Errorf("it ran %d times, want %d", len(ran), want.runs)
+			}
+			if s.Summary != "The transfer: "+want.status {
+				t.Errorf("summary is %q, want %s", s.Summary, want.status)
+			}
+		})
+	}
+}
+
+// R: A6, O3
+func TestEditingAnApprovalLeavesTheSecretsThatWereMaskedAsTheyWere(t *testing.T) {
+	t.Parallel()
+	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	p := live(t)
+	session := p.start(`
+def reply(s):
+    if s.step == 0:
+        return [call("send", amount = 1, to = "a", token = "`+secret+`")]
+    return [finish("Sent.", evidence = [s.results[0].call_id])]
+`, "escalation: {hold: 0s}")
+	q := p.questions(session, 1)[0]
+	shown := string(q.Question.ActionRequest.Args)
+	if strings.Contains(shown, secret) {
+		t.Fatalf("the secret is shown: %s", shown)
+	}
+	edited := strings.Replace(shown, `"amount":1`, `"amount":2`, 1)
+	p.answer("responder", q, decide.Answer{Version: 1, Type: escalation.Edit, EditedArgs: []byte(edited)})
+	p.untilStatus(session, sessions.Completed)
+	if ran := p.witness.ran("send"); len(ran) != 1 || !strings.Contains(ran[0], secret) || !strings.Contains(ran[0], `"amount":2`) {
+		t.Errorf("ran with %v", ran)
+	}
+}

@@ -92,7 +92,7 @@ func runDemo(cmd *cobra.Command, fresh bool) error {
 		return err
 	}
 	defer sample.pool.Close()
-	h, err := build(c, sample.installation, pool, addr, log)
+	h, err := build(cmd.Context(), c, sample.installation, pool, addr, log)
 	if err != nil {
 		return err
 	}

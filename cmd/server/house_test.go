@@ -47,11 +47,12 @@ func live(t *testing.T) *inProcess {
 	p := &inProcess{t: t, people: map[string]auth.Actor{}, witness: &witness{runs: map[string][]string{}}}
 	c := config{values: map[string]string{"data_dir": t.TempDir(), "addr": "127.0.0.1:0", "secret_key": strings.Repeat("0f", 32)}}
 	var err error
-	if p.house, err = build(c, definition.Installation{}, pgtest.New(t), "", slog.New(slog.DiscardHandler)); err != nil {
+	if p.house, err = build(t.Context(), c, definition.Installation{}, pgtest.New(t), "", slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	p.toolbox.more = map[string]toolMaker{
 		"look": p.tool("look", tools.EffectRead), "put": p.tool("put", tools.EffectIdempotent), "send": p.tool("send", tools.EffectIrreversible),
+		"wire": p.cutOff,
 	}
 	for name, role := range map[string]auth.Role{"viewer": auth.Viewer, "responder": auth.Responder, "responder-2": auth.Responder, "supervisor": auth.Supervisor} {
 		p.people[name] = p.signIn(auth.NewPerson{Name: name, Role: role, Team: "support"})
@@ -91,6 +92,25 @@ func (p *inProcess) tool(name string, effect tools.Effect) toolMaker {
 	}
 }
 
+// cutOff is an irreversible tool whose first run tells the witness and then
+// never answers.
+func (p *inProcess) cutOff(context.Context, definition.Version) (tools.Tool, error) {
+	spec := tools.Spec{Name: "wire", Description: "wire", Effect: tools.EffectIrreversible, Schema: json.RawMessage(`{"type":"object"}`),
+		Timeout: 100 * time.Millisecond, Grace: 10 * time.Millisecond}
+	return cutOffTool{witnessTool{spec, p.witness}}, nil
+}
+
+type cutOffTool struct{ witnessTool }
+
+func (t cutOffTool) Run(ctx context.Context, args json.RawMessage) (tools.Output, error) {
+	out, err := t.witnessTool.Run(ctx, args)
+	if len(t.w.ran("wire")) == 1 {
+		<-ctx.Done()
+		return tools.Output{}, ctx.Err()
+	}
+	return out, err
+}
+
 type witnessTool struct {
 	spec tools.Spec
 	w    *witness
@@ -110,7 +130,7 @@ var agentNumber atomic.Int64
 func (p *inProcess) start(playbook string, yaml ...string) id.Session {
 	p.t.Helper()
 	slug := fmt.Sprintf("bot-%d", agentNumber.Add(1))
-	source := "slug: " + slug + "\nteam: support\nmodel: scripted/test\nplaybook: ./test.star\ntools: [look, put, send, ask_human]\n" + strings.Join(yaml, "\n")
+	source := "slug: " + slug + "\nteam: support\nmodel: scripted/test\nplaybook: ./test.star\ntools: [look, put, send, wire, ask_human]\n" + strings.Join(yaml, "\n")
 	store := definition.NewStore(p.pool, definition.Known{}, playbookFaults)
 	if _, err := store.Apply(p.t.Context(), auth.CLI("t"), definition.File{Name: slug + ".yaml", Source: []byte(source), Playbook: []byte(playbook)}); err != nil {
 		printable := err.Error()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"baton/internal/postgres/pgtest"
+	"baton/web/browsertest"
 )
 
 // The test binary is also the server: started again with this variable set, it
@@ -27,7 +28,10 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	pgtest.Main(m)
+	code := m.Run()
+	browsertest.Stop()
+	pgtest.Stop()
+	os.Exit(code)
 }
 
 // program is a started server and what it says.

@@ -68,7 +68,7 @@ func serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	h, err := build(c, installation, d.pool, addr, log)
+	h, err := build(cmd.Context(), c, installation, d.pool, addr, log)
 	if err != nil {
 		return err
 	}

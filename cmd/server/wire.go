@@ -40,9 +40,9 @@ type house struct {
 }
 
 // build makes the rooms, each from those below it. installation is what agents
-// may name; addr is where the pages are
+// may name; ctx ends when the process does; addr is where the pages are
 // served, empty in a command that serves none.
-func build(c config, installation definition.Installation, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
+func build(ctx context.Context, c config, installation definition.Installation, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
 	h = house{pool: pool, accounts: auth.NewAccounts(pool), sessions: sessions.NewStore(pool), models: &models{}}
 	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
 		return h, err
@@ -61,10 +61,17 @@ func build(c config, installation definition.Installation, pool *pgxpool.Pool, a
 		public, _ = url.Parse(h.url) // checked when the setting was read
 	}
 	h.handler = web.New(web.Deps{
-		Accounts:  h.accounts,
-		PublicURL: public,
-		Log:       log,
-		Ready:     func(ctx context.Context) error { return ready(ctx, pool) },
+		Accounts:    h.accounts,
+		Sessions:    h.sessions,
+		Definitions: h.definitions,
+		Escalations: h.escalations,
+		Desk:        h.desk,
+		Inserter:    h.inserter,
+		Tools:       h.toolbox.registry,
+		PublicURL:   public,
+		Log:         log,
+		Stopping:    ctx.Done(),
+		Ready:       func(ctx context.Context) error { return ready(ctx, pool) },
 	})
 	return h, nil
 }

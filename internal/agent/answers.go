@@ -20,7 +20,9 @@ type approval struct {
 // raised notes which question a call waits for.
 func (s *state) raised(d escalation.Event) {
 	if c := s.find(d.Call); c != nil {
-		c.question, c.draft = d.Escalation, nil
+		// A call that was approved may come into doubt: that is another question.
+		c.question, c.draft, c.answer = d.Escalation, nil, nil
+		c.doubt = d.Kind == escalation.KindFailed && c.plan.Call.Tool != askTool
 	}
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -226,11 +227,15 @@ func (s *sitting) runApproved(ctx context.Context, c *call) error {
 	facts := s.facts()
 	asked := c.plan.Call
 	if edited := c.answer.Decision.EditedArgs; edited != nil {
-		asked.Args = edited
+		asked.Args = s.restore(edited, c.plan.Call.Args)
 		// The decider's arguments are approved as they stand; only the worker has
 		// the key to name them.
 		as := tools.Prepare(asked, facts)
-		facts.Approvals = append(facts.Approvals, tools.Approval{ID: c.answer.Decision.ID.String(), Digest: as.Digest})
+		granted := tools.Approval{ID: c.answer.Decision.ID.String(), Digest: as.Digest}
+		if given := c.answer.Approvals; len(given) > 0 {
+			granted.ExpiresAt = given[0].ExpiresAt
+		}
+		facts.Approvals = append(facts.Approvals, granted)
 	}
 	again := tools.Prepare(asked, facts)
 	switch again.Verdict {
@@ -253,6 +258,25 @@ func (s *sitting) runApproved(ctx context.Context, c *call) error {
 	}
 	c.fresh = false
 	return s.writeResult(ctx, c, s.runner.Execute(ctx, c.plan))
+}
+
+// restore puts back the secrets that a decider saw masked and left as they
+// were: a field that equals the masked one is the clear one.
+func (s *sitting) restore(edited, clear json.RawMessage) json.RawMessage {
+	var now, shown, exact map[string]json.RawMessage
+	if json.Unmarshal(edited, &now) != nil || json.Unmarshal(s.redactor.JSON(clear), &shown) != nil || json.Unmarshal(clear, &exact) != nil {
+		return edited
+	}
+	changed := false
+	for name, value := range now {
+		if bytes.Equal(value, shown[name]) && !bytes.Equal(value, exact[name]) {
+			now[name], changed = exact[name], true
+		}
+	}
+	if !changed {
+		return edited // as written, to the byte
+	}
+	return encode(now)
 }
 
 // answerResult is the result of ask_human: the decision as data. That nobody

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"baton/internal/escalation"
+	"baton/internal/id"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 )
@@ -37,6 +39,8 @@ func (s *sitting) dispatch(ctx context.Context) error {
 	runnable := s.runnable()
 	first := runnable[0]
 	switch {
+	case s.effective(first) && first.doubt:
+		return s.settleByPerson(ctx, first)
 	case s.effective(first):
 		return s.takeAnswer(ctx, first)
 	case own(first.plan.Call.Tool):
@@ -151,7 +155,16 @@ func (s *sitting) startEffect(ctx context.Context, c *call) error {
 
 // writeResult writes the one result of a call. What of its output the ledger
 // doesn't hold is stored beside it, in the same transaction.
+//
+// A call that can't be taken back and whose outcome is not known gets no result
+// yet: a person is asked what became of it.
 func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) error {
+	if out.InDoubt {
+		_, spec, _ := s.registry.Lookup(c.plan.Call.Tool)
+		draft := escalation.DoubtDraft(c.plan, spec, s.known())
+		c.draft, c.answer, c.question = &draft, nil, id.Escalation{}
+		return nil
+	}
 	step := sessions.Step{}
 	e := ended{Result: out.Result, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format), Stored: out.Kept != ""}
 	if len(out.Attempts) > 0 {
@@ -188,13 +201,7 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 // whether it happened, it is asked.
 func (s *sitting) settleDoubt(ctx context.Context, c *call) error {
 	out := s.runner.Resume(ctx, c.plan)
-	if err := s.writeResult(ctx, c, out); err != nil {
-		return err
-	}
-	if out.InDoubt {
-		return s.fail(ctx, failure{Code: "outcome_unknown", Params: map[string]any{"tool": c.plan.Call.Tool, "call": c.alias()}})
-	}
-	return nil
+	return s.writeResult(ctx, c, out)
 }
 
 // cancelled says whether the work was cut by a person.

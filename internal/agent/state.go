@@ -57,12 +57,22 @@ type call struct {
 	question id.Escalation
 	answer   *escalation.Event
 	draft    *escalation.Draft // ready to be raised, by this worker
+	doubt    bool              // the question is what became of the call
 	sealed   bool              // the ledger has its arguments only in redacted form
 	// plannedAt is when this worker planned it, zero for a former one's.
 	plannedAt time.Time
 }
 
 func (c *call) open() bool { return c.result == nil }
+
+// start notes that the call is on record as started. One that was in doubt and
+// is run again has used up the answer that said so.
+func (c *call) start() {
+	c.started = true
+	if c.doubt {
+		c.doubt, c.answer, c.question = false, nil, id.Escalation{}
+	}
+}
 
 func (c *call) service() string {
 	if c.plan.Service == "" {
@@ -118,7 +128,7 @@ func (s *state) apply(e sessions.Event) error {
 		s.replied(d)
 	case sessions.CallStarted:
 		if c := s.find(e.Call); c != nil {
-			c.started = true
+			c.start()
 		}
 	case sessions.CallEnded:
 		var d ended

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
 	"baton/internal/definition"
@@ -112,7 +112,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[sessions.RunArgs]) err
 	}
 	ctx, stop := w.register(ctx, session)
 	defer stop()
-	err = w.run(ctx, lease, row)
+	err = w.runSafely(ctx, lease, row)
 	switch {
 	case errors.Is(err, sessions.ErrLost):
 		w.Log.Warn("session lost to another worker", "session", session, "replica", w.Replica.ID)
@@ -166,48 +166,16 @@ func (w *Worker) register(ctx context.Context, session id.Session) (context.Cont
 	}
 }
 
-// watchEvery is how soon a cancellation reaches a model or a tool at work.
-const watchEvery = 250 * time.Millisecond
-
-// Watch cuts the work on sessions that people cancel, and on those that are not
-// this replica's any more, until ctx ends. One query for all of them.
-func (w *Worker) Watch(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if w.idle() {
-				continue
-			}
-			if err := w.look(ctx); err != nil && ctx.Err() == nil {
-				w.Log.Warn("could not look for cancellations; the next look tries again", "err", err)
-			}
+// runSafely is run; a fault in the loop itself costs this try, not the process,
+// and the session is looked at again.
+func (w *Worker) runSafely(ctx context.Context, lease *sessions.Lease, row sessions.Session) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.Log.Error("the loop panicked", "session", row.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("the loop panicked: %v", p)
 		}
-	}
-}
-
-func (w *Worker) idle() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.working) == 0
-}
-
-func (w *Worker) look(ctx context.Context) error {
-	cancelled, err := w.Store.CancelledOn(ctx, w.Replica)
-	if err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, session := range cancelled {
-		if cut := w.working[session]; cut != nil {
-			cut(errCancelled)
-		}
-	}
-	return nil
+	}()
+	return w.run(ctx, lease, row)
 }
 
 // run is one worker's life with one session.
@@ -261,138 +229,4 @@ func (w *Worker) version(ctx context.Context, agent sessions.AgentRef) (definiti
 		w.versions.Store(agent, v)
 	}
 	return v, err
-}
-
-// sitting is a worker with a session before it.
-type sitting struct {
-	w        *Worker
-	lease    *sessions.Lease
-	row      sessions.Session
-	st       *state
-	version  definition.Version
-	registry *tools.Registry
-	model    llm.Model
-	redactor *redact.Redactor
-	runner   tools.Runner
-
-	began         time.Time
-	base          int64 // working_ms before this sitting
-	cancel, pause bool  // requested
-	modelTries    int   // at the reply that is due
-}
-
-// advance does the next thing: it returns done when the session has been let go
-// of.
-func (s *sitting) advance(ctx context.Context) (done bool, err error) {
-	switch {
-	case s.st.over:
-		return true, nil // ended by a write whose confirmation was lost
-	case s.cancel:
-		return true, s.end(ctx, sessions.Cancelled, nil)
-	case len(s.runnable()) > 0:
-		return false, s.dispatch(ctx)
-	case len(s.toRaise()) > 0:
-		return s.raise(ctx)
-	case len(s.st.openCalls()) > 0:
-		return s.park(ctx, sessions.Waiting) // for the answers to what was raised
-	case s.pause:
-		return s.park(ctx, sessions.Paused)
-	case s.w.draining(), s.sliceOver():
-		return s.park(ctx, sessions.Queued)
-	}
-	if f := s.exhausted(); f != nil {
-		return true, s.fail(ctx, *f)
-	}
-	return s.step(ctx)
-}
-
-func (s *sitting) sliceOver() bool {
-	return time.Since(s.began) > s.w.Slice && s.w.othersWait()
-}
-
-// othersWait says whether this process has all its hands full, so that others
-// may be waiting. A session that would only be queued behind itself goes on.
-func (w *Worker) othersWait() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.working) >= jobs.SessionsAtOnce
-}
-
-// counters are the session's totals as of now.
-func (s *sitting) counters() sessions.Counters {
-	return sessions.Counters{
-		Turn: s.st.turn, Steps: s.st.steps, Calls: s.st.calls,
-		Tokens:     s.st.usage.InputTokens + s.st.usage.OutputTokens,
-		CostMicros: s.st.usage.CostMicros, WorkingMS: s.working().Milliseconds(),
-	}
-}
-
-// working is how long the session has been worked on, waiting for people not
-// counted.
-func (s *sitting) working() time.Duration {
-	return time.Duration(s.base)*time.Millisecond + time.Since(s.began)
-}
-
-// write writes a step and takes note of what came from outside meanwhile. The
-// state must have taken the step's events already (the counters are its).
-//
-// also is what takes place with it on other tables; with it the write is a
-// transaction, without a single statement.
-func (s *sitting) write(ctx context.Context, step sessions.Step, also ...func(ctx context.Context, tx pgx.Tx) error) error {
-	step.Counters = s.counters()
-	// What has happened is written down, whoever cancels: the fence decides.
-	ctx = context.WithoutCancel(ctx)
-	var written sessions.Written
-	var err error
-	if len(also) == 0 {
-		written, err = s.w.Store.WriteStep(ctx, s.lease, step)
-	} else {
-		written, err = s.w.Store.WriteStepAnd(ctx, s.lease, step, also...)
-	}
-	if err != nil {
-		return err
-	}
-	s.cancel, s.pause = written.CancelRequested, written.PauseRequested
-	if written.Inbox > s.lease.Seen {
-		return s.readInbox(ctx, written.Inbox)
-	}
-	return nil
-}
-
-func (s *sitting) readInbox(ctx context.Context, upTo int64) error {
-	events, err := s.w.Store.Inbox(context.WithoutCancel(ctx), s.lease, upTo)
-	if err != nil {
-		return err
-	}
-	for _, e := range events {
-		if err := s.st.applyOutside(e); err != nil {
-			return fmt.Errorf("read event %d of %s: %w", e.Seq, s.row.ID, err)
-		}
-	}
-	return nil
-}
-
-// unread reads an inbox that kept the session from being let go of.
-func (s *sitting) unread(ctx context.Context) error {
-	row, err := s.w.Store.Row(ctx, s.lease)
-	if err != nil {
-		return err
-	}
-	s.cancel, s.pause = row.CancelRequested, row.PauseRequested
-	return s.readInbox(ctx, row.Inbox)
-}
-
-// park lets go of the session; if something came from outside meanwhile it is
-// read instead, and the session goes on.
-func (s *sitting) park(ctx context.Context, to sessions.Status) (done bool, err error) {
-	var events []sessions.NewEvent
-	if to == sessions.Paused {
-		events = append(events, sessions.NewEvent{Type: sessions.SessionPaused, Turn: s.st.turn, Step: s.st.steps})
-	}
-	p := sessions.Parking{To: to, Step: sessions.Step{Events: events, Counters: s.counters()}}
-	err = s.w.Store.ParkAndQueue(ctx, s.lease, s.w.Inserter, p)
-	if errors.Is(err, sessions.ErrInbox) {
-		return false, s.unread(ctx)
-	}
-	return true, err
 }

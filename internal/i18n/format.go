@@ -104,10 +104,13 @@ func DateTime(ctx context.Context, t time.Time) string {
 }
 
 // Span writes how long something took or is away, in its two largest units:
-// 0.4 s, 15 s, 6m 02s, 1h 48m, 3d 4h. It doesn't write a sign: the sentence
+// <0.1 s, 0.4 s, 15 s, 6m 02s, 1h 48m, 3d 4h. It doesn't write a sign: the sentence
 // around it says whether that is late or still to come.
 func Span(ctx context.Context, d time.Duration) string {
 	d = d.Abs()
+	if d > 0 && d < 100*time.Millisecond {
+		return "<" + Span(ctx, 100*time.Millisecond)
+	}
 	if d < time.Minute {
 		format := "%.0f s"
 		if d < 10*time.Second {

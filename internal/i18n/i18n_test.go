@@ -140,6 +140,7 @@ func TestNumbersMoneyDatesAndSpansAreWrittenTheReadersWay(t *testing.T) {
 		{DateTime(en, at), "30 Nov 2026, 14:05 UTC"},
 		{DateTime(zh, at), "2026年11月30日 14:05 UTC"},
 		{Span(en, 0), "0.0 s"},
+		{Span(en, 3*time.Millisecond), "<0.1 s"},
 		{Span(en, 420*time.Millisecond), "0.4 s"},
 		{Span(en, 9990*time.Millisecond), "9.9 s"},
 		{Span(en, 59900*time.Millisecond), "59 s"},

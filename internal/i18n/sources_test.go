@@ -116,13 +116,14 @@ type sources struct {
 	literals map[string]bool // every string constant in the code
 	says     []use           // i18n.T and i18n.Say with a constant key
 	problems []use           // problem.New, problem.Wrap and problem.Error literals
+	failures []use           // why a session failed: literals of the type failure
 }
 
 func TestEachSentenceIsUsedAndEachUseHasASentence(t *testing.T) {
 	t.Parallel()
 	src, catalogue := readSources(t), readLocale(t, English)
 	for key := range catalogue {
-		if !strings.HasPrefix(key, "problem.") && !src.literals[key] {
+		if !strings.HasPrefix(key, "problem.") && !src.literals[key] && !src.family(key) {
 			t.Errorf("nothing uses %q", key)
 		}
 	}
@@ -142,6 +143,44 @@ func TestEachSentenceIsUsedAndEachUseHasASentence(t *testing.T) {
 			for _, name := range given {
 				if !slices.Contains(want, name) {
 					t.Errorf("%s: %q has no place for %q", u.at, u.key, name)
+				}
+			}
+		}
+	}
+}
+
+// family says whether a key is of those that are made of a code which the code
+// names: error_type.<type>.what, failure.<code>.why. A limit's failure is
+// budget_<limit>; unknown is said of a code that has no words.
+func (src sources) family(key string) bool {
+	if rest, ok := strings.CutPrefix(key, "error_type."); ok {
+		code, _, _ := strings.Cut(rest, ".")
+		return src.literals[code]
+	}
+	rest, ok := strings.CutPrefix(key, "failure.")
+	code, _, _ := strings.Cut(rest, ".")
+	if limit, budget := strings.CutPrefix(code, "budget_"); budget {
+		return src.literals[limit]
+	}
+	return ok && (code == "unknown" || slices.ContainsFunc(src.failures, func(u use) bool { return u.key == code }))
+}
+
+// R: S3 — a session that fails says why, in words.
+func TestEachFailureOfASessionHasItsThreeSentences(t *testing.T) {
+	t.Parallel()
+	src, catalogue := readSources(t), readLocale(t, English)
+	if len(src.failures) < 4 {
+		t.Fatalf("found %d failures: the scan is broken", len(src.failures))
+	}
+	for _, u := range src.failures {
+		for _, part := range []string{".what", ".why", ".do"} {
+			sentence, ok := catalogue["failure."+u.key+part]
+			if !ok {
+				t.Errorf("%s: no sentence failure.%s%s", u.at, u.key, part)
+			}
+			for _, name := range placeholders(sentence) {
+				if u.known && !slices.Contains(u.names, name) {
+					t.Errorf("%s: failure.%s%s needs the parameter %q, which isn't given", u.at, u.key, part, name)
 				}
 			}
 		}
@@ -247,17 +286,57 @@ func (src *sources) take(files *token.FileSet, n ast.Node) {
 			}
 		}
 	case *ast.CompositeLit:
-		if selector(n.Type) != "problem.Error" {
-			return
-		}
-		for _, e := range n.Elts {
-			if kv, ok := e.(*ast.KeyValueExpr); ok && selector(kv.Key) == "Code" {
-				if code, ok := text(kv.Value); ok {
-					src.problems = append(src.problems, use{at: files.Position(n.Pos()).String(), key: code})
-				}
+		at := files.Position(n.Pos()).String()
+		switch selector(n.Type) {
+		case "problem.Error":
+			if u := coded(n); u.key != "" {
+				u.at, u.known = at, false // parameters may be added
+				src.problems = append(src.problems, u)
+			}
+		case "failure":
+			if u := coded(n); u.key != "" {
+				u.at = at
+				src.failures = append(src.failures, u)
 			}
 		}
 	}
+}
+
+// coded reads a literal with the fields Code and Params.
+func coded(n *ast.CompositeLit) (u use) {
+	u.known = true
+	for _, e := range n.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		switch selector(kv.Key) {
+		case "Code":
+			u.key, _ = text(kv.Value)
+		case "Params":
+			u.names, u.known = parameters(kv.Value)
+		}
+	}
+	return u
+}
+
+// parameters are the names in a literal of parameters.
+func parameters(e ast.Expr) (names []string, known bool) {
+	params, ok := e.(*ast.CompositeLit)
+	if !ok {
+		return nil, false
+	}
+	known = true
+	for _, e := range params.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			known = false
+			continue
+		}
+		name, ok := text(kv.Key)
+		names, known = append(names, name), known && ok
+	}
+	return names, known
 }
 
 func (src *sources) say(at string, args []ast.Expr, first int) {
@@ -289,16 +368,7 @@ func (src *sources) problem(at string, args []ast.Expr, first int) {
 	case *ast.Ident:
 		u.known = params.Name == "nil"
 	case *ast.CompositeLit:
-		u.known = true
-		for _, e := range params.Elts {
-			kv, ok := e.(*ast.KeyValueExpr)
-			if !ok {
-				u.known = false
-				continue
-			}
-			name, ok := text(kv.Key)
-			u.names, u.known = append(u.names, name), u.known && ok
-		}
+		u.names, u.known = parameters(params)
 	}
 	src.problems = append(src.problems, u)
 }

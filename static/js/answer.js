@@ -49,8 +49,10 @@ function asking(form) {
   });
 }
 
+const draftOf = (question) => "draft:" + question;
+
 function drafting(form) {
-  const key = "draft:" + form.dataset.question;
+  const key = draftOf(form.dataset.question);
   const note = form.elements.message;
   const kept = sessionStorage.getItem(key);
   if (kept && !note.value) note.value = kept;
@@ -60,11 +62,25 @@ function drafting(form) {
   });
 }
 
+// Whoever may answer has the question before their eyes. Opening its address
+// alone doesn't say so: mail scanners and background tabs do that, too.
+function seeing(form) {
+  const tell = () => {
+    if (document.visibilityState !== "visible") return;
+    document.removeEventListener("visibilitychange", tell);
+    fetch(form.dataset.seen, { method: "POST", keepalive: true }).catch(() => {});
+  };
+  document.addEventListener("visibilitychange", tell);
+  tell();
+}
+
 export function startAnswers(root) {
+  for (const { dataset } of root.querySelectorAll("[data-answered]")) sessionStorage.removeItem(draftOf(dataset.answered));
   const form = root.querySelector(".answer-form");
   if (form) {
     asking(form);
     drafting(form);
+    seeing(form);
     form.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing || !(event.ctrlKey || event.metaKey)) return;
       event.preventDefault();

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"io"
+	"net/http"
+
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// api calls the API of a running server with a key.
+type api struct {
+	t         *testing.T
+	base, key string
+}
+
+func (a api) do(method, path string, body any, into any) int {
+	a.t.Helper()
+	var payload io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		payload = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(a.t.Context(), method, a.base+"/api/v1"+path, payload)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+a.key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if into != nil {
+		if err := json.Unmarshal(text, into); err != nil {
+			a.t.Fatalf("%s %s: %d %s", method, path, res.StatusCode, text)
+		}
+	}
+	return res.StatusCode
+}
+
+type apiQuestion struct {
+	ID, Status, Title string
+	Version           int
+	SessionID         string `json:"session_id"`
+	Options           []struct {
+		ID, Key string
+		Action  *struct{ Tool string }
+	}
+}
+
+// The main job on real input: the demo starts, real sessions fail and recover
+// on a real shop, a question comes up, a person answers it, the agent does what
+// was approved and finishes.
+// R: G1, M2
+func TestTheDemoAsksAQuestionAndItsAnswerIsCarriedOut(t *testing.T) {
+	t.Parallel()
+	env := []string{"BATON_DATA_DIR=" + dataDir(t), "DATABASE_URL=postgres://ignored@127.0.0.1:1/none"}
+	cmd := command(context.WithoutCancel(t.Context()), env, "demo", "--addr", "127.0.0.1:0")
+	said := &words{}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{cmd: cmd, stderr: said}
+	t.Cleanup(func() { p.end(syscall.SIGTERM) })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	link, ok := strings.CutPrefix(strings.TrimSpace(line), "Sign in: ")
+	if !ok {
+		t.Fatalf("the demo says %q (%v):\n%s", line, err, said)
+	}
+	if code, body := get(t, link); code != http.StatusOK || !strings.Contains(body, "admin") {
+		t.Errorf("the link: %d", code)
+	}
+	if !strings.Contains(said.String(), "DATABASE_URL is not used") {
+		t.Errorf("the demo does not say that it leaves DATABASE_URL alone:\n%s", said)
+	}
+	base, _, _ := strings.Cut(link, "/sign-in")
+	code, key, stderr := try(t, env[:1], "key", "create", "--user", "responder", "--scope", "all")
+	if code != 0 || !strings.Contains(stderr, "Using the demo that is running.") {
+		t.Fatalf("key create beside the demo: exit %d, %s", code, stderr)
+	}
+	a := api{t, base, strings.TrimSpace(key)}
+
+	q := a.question()
+	refund := ""
+	for _, o := range q.Options {
+		if o.Action != nil && refund == "" {
+			refund = o.ID
+		}
+	}
+	var answered struct {
+		Decision struct {
+			OptionID string `json:"option_id"`
+		}
+	}
+	code = a.do("POST", "/escalations/"+q.ID+"/answer", map[string]any{"version": q.Version,
+		"decision": map[string]any{"type": "choose", "option_id": refund}}, &answered)
+	if code != http.StatusOK || answered.Decision.OptionID != refund {
+		t.Fatalf("answer: %d, %+v", code, answered)
+	}
+	s := a.ended(q.SessionID)
+	if s.Status != "completed" || s.Outcome != "done" {
+		t.Errorf("session is %s %s: %s", s.Status, s.Outcome, s.Summary)
+	}
+	var questions struct{ Items []apiQuestion }
+	a.do("GET", "/escalations?status=applied", nil, &questions)
+	if len(questions.Items) != 1 {
+		t.Errorf("%d questions are applied, want 1", len(questions.Items))
+	}
+	a.enoughCalls()
+}
+
+// question waits for the first question that waits.
+func (a api) question() apiQuestion {
+	a.t.Helper()
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
+		var list struct{ Items []apiQuestion }
+		if code := a.do("GET", "/escalations?status=pending", nil, &list); code != http.StatusOK {
+			a.t.Fatalf("list questions: %d", code)
+		}
+		if len(list.Items) > 0 {
+			return list.Items[0]
+		}
+	}
+	a.t.Fatal("no question came up")
+	return apiQuestion{}
+}
+
+type apiSession struct {
+	ID, Status, Outcome, Summary string
+	Calls                        int
+}
+
+func (a api) ended(session string) apiSession {
+	a.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); <-time.After(100 * time.Millisecond) {
+		var s apiSession
+		a.do("GET", "/sessions/"+session, nil, &s)
+		if s.Status == "completed" || s.Status == "failed" {
+			return s
+		}
+	}
+	a.t.Fatal("the session did not end")
+	return apiSession{}
+}
+
+// enoughCalls checks that the demo's sessions did real work, past real
+// failures.
+func (a api) enoughCalls() {
+	a.t.Helper()
+	var list struct{ Items []apiSession }
+	a.do("GET", "/sessions?limit=50", nil, &list)
+	calls, failures := 0, map[string]int{}
+	for _, s := range list.Items {
+		calls += s.Calls
+		var page struct {
+			Items []struct {
+				ErrorType string `json:"error_type"`
+			}
+		}
+		a.do("GET", "/sessions/"+s.ID+"/calls?limit=100", nil, &page)
+		for _, c := range page.Items {
+			failures[c.ErrorType]++
+		}
+	}
+	if calls < 14 || failures["not_found"] == 0 || failures["execution_error"] == 0 {
+		a.t.Errorf("%d calls in %d sessions, failures %v: want at least 14, and wrong columns and service errors among them", calls, len(list.Items), failures)
+	}
+}

@@ -1,0 +1,306 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"baton/internal/escalation"
+	"baton/internal/escalation/decide"
+	"baton/internal/i18n"
+	"baton/internal/id"
+	"baton/internal/problem"
+	"baton/internal/tools"
+	"baton/templates"
+)
+
+// answerForm is what the form of a question sends.
+type answerForm struct {
+	version int    // of the question that was read
+	option  string // an option's id, or what stands in its place
+	other   string // the answer, in other words
+	message string // a note for the agent
+	confirm string // the option again, where it was asked about twice
+	fields  url.Values
+}
+
+// readAnswer reads the form. A form that no page of this server sends is
+// malformed, as is one that says something twice.
+func readAnswer(c echo.Context) (f answerForm, err error) {
+	if err := readForm(c); err != nil {
+		return f, err
+	}
+	form := c.Request().PostForm
+	for _, values := range form {
+		if len(values) != 1 {
+			return f, problem.New(problem.Malformed, "malformed", nil)
+		}
+	}
+	f = answerForm{option: form.Get("option"), other: form.Get("other"), message: form.Get("message"), confirm: form.Get("confirm"), fields: form}
+	if f.version, err = strconv.Atoi(form.Get("version")); err != nil || f.version < 1 {
+		return f, problem.New(problem.Malformed, "malformed", nil)
+	}
+	return f, nil
+}
+
+// answerQuestion takes a person's answer.
+func (s *site) answerQuestion(c echo.Context) error {
+	e, err := s.questionAt(c)
+	if err != nil {
+		return err
+	}
+	f, err := readAnswer(c)
+	if err != nil {
+		return err
+	}
+	answer, err := f.answer(e)
+	if err != nil {
+		return s.notTaken(c, e, f, err)
+	}
+	if e.Status == escalation.Pending && f.confirm != f.option {
+		if asked, err := s.askTwice(c, e, f); asked || err != nil {
+			return err
+		}
+	}
+	e, err = s.Desk.Answer(c.Request().Context(), actorOf(c), e.ID, answer)
+	if err != nil {
+		return s.notTaken(c, e, f, err)
+	}
+	return s.toNext(c, e)
+}
+
+// answer is the form as the verb takes it.
+func (f answerForm) answer(e escalation.Escalation) (decide.Answer, error) {
+	a := decide.Answer{Version: f.version, Message: f.message}
+	if f.option == "" {
+		return a, problem.New(problem.Invalid, "option_missing", nil).At("option")
+	}
+	unknown := func(known ...string) error {
+		return problem.New(problem.Invalid, "option_unknown", problem.Params{"option": cut(f.option, 70), "options": strings.Join(known, ", ")}).At("option")
+	}
+	q := e.Question
+	switch e.Kind {
+	case escalation.KindApproval:
+		switch f.option {
+		case templates.ApproveAnswer:
+			a.Type = escalation.Approve
+		case templates.RejectAnswer:
+			a.Type = escalation.Reject
+		case templates.EditAnswer:
+			if q.ActionRequest == nil || !editable(*q.ActionRequest) {
+				return a, unknown(templates.ApproveAnswer, templates.RejectAnswer)
+			}
+			a.Type, a.EditedArgs = escalation.Edit, filled(q.ActionRequest.Schema, q.ActionRequest.Args, argumentPrefix, f.fields)
+		default:
+			return a, unknown(templates.ApproveAnswer, templates.EditAnswer, templates.RejectAnswer)
+		}
+	case escalation.KindInput:
+		switch f.option {
+		case templates.RespondAnswer:
+			a.Type, a.Values = escalation.Respond, filled(q.ResponseSchema, nil, valuePrefix, f.fields)
+		case templates.RejectAnswer:
+			a.Type = escalation.Reject
+		default:
+			return a, unknown(templates.RespondAnswer, templates.RejectAnswer)
+		}
+	case escalation.KindCompleted:
+		if a.Type = escalation.Acknowledge; f.option != templates.AcknowledgeAnswer {
+			return a, unknown(templates.AcknowledgeAnswer)
+		}
+	default:
+		if f.inOtherWords(q) {
+			a.Type, a.Message = escalation.Respond, strings.TrimSpace(f.other+"\n\n"+f.message)
+			if strings.TrimSpace(f.other) == "" {
+				a.Message = "" // a note alone is no answer
+			}
+		} else {
+			a.Type, a.Option = escalation.Choose, f.option
+		}
+	}
+	return a, nil
+}
+
+// inOtherWords says whether the answer is none of the options.
+func (f answerForm) inOtherWords(q escalation.Question) bool {
+	if f.option == "."+templates.OtherAnswer {
+		return true
+	}
+	_, isOption := q.Find(templates.OtherAnswer)
+	return f.option == templates.OtherAnswer && !isOption
+}
+
+// askTwice asks a second time, by name, about what can't be undone: on a page
+// of its own, for browsers that didn't ask on the question's.
+func (s *site) askTwice(c echo.Context, e escalation.Escalation, f answerForm) (asked bool, err error) {
+	r, err := s.reader(c)
+	if err != nil {
+		return false, err
+	}
+	q := r.question(e, e.Question)
+	for _, o := range q.Options {
+		if o.Confirm == "" || o.ID != f.option && !strings.EqualFold(o.Letter, f.option) {
+			continue
+		}
+		if !r.mayAnswer(e) {
+			return false, nil // the verb says so
+		}
+		q.Version = f.version
+		p := templates.ConfirmPage{Frame: s.frame(c, templates.SectionInbox, q.Title), Question: q, Option: o, Message: f.message, Other: f.other}
+		p.Path, p.Back = templates.EscalationURL(q.ID), templates.EscalationURL(q.ID)
+		for _, field := range o.Fields {
+			p.Fields = append(p.Fields, templates.Pair{Name: field.Name, Value: f.fields.Get(field.Name)})
+		}
+		return true, page(c, http.StatusOK, templates.Confirm(p))
+	}
+	return false, nil
+}
+
+// notTaken shows the question again, as it is now, with why the answer was not
+// taken and with the answer as a draft.
+func (s *site) notTaken(c echo.Context, asked escalation.Escalation, f answerForm, cause error) error {
+	p := toProblem(cause)
+	if wantsDocument(c.Request()) || p.Kind != problem.Conflict && p.Kind != problem.Gone && p.Kind != problem.Invalid {
+		return cause
+	}
+	e, err := s.questionAt(c)
+	if err != nil {
+		return err
+	}
+	r := reader{ctx: c.Request().Context(), actor: actorOf(c), now: time.Now()}
+	return s.questionPage(c, statusOf(p), e, func(q *templates.Question) {
+		q.Draft = templates.Draft{Option: f.option, Message: f.message, Other: f.other, Chosen: e.Version == f.version}
+		q.Form = refill(q.Form, f.fields)
+		for i := range q.Options {
+			q.Options[i].Fields = refill(q.Options[i].Fields, f.fields)
+		}
+		switch {
+		case p.Code == "already_answered" && e.Decision != nil:
+			a := r.answer(*e.Decision, e.Question)
+			q.Conflict = &templates.Conflict{Who: a.Who, Letter: a.Letter, Label: a.Label, Message: a.Message, At: a.At}
+		case p.Code == "stale_version" && e.Status == escalation.Pending:
+			q.Conflict = &templates.Conflict{}
+		default:
+			q.Refused = &templates.Refused{Problem: i18n.Explain(r.ctx, p), Fields: r.wrongFields(e, f, p)}
+		}
+	})
+}
+
+// wrongFields are those of a form that the verb refused.
+func (r reader) wrongFields(e escalation.Escalation, f answerForm, p *problem.Error) []templates.Pair {
+	wrong, _ := p.Members["errors"].([]tools.FieldError)
+	var schema, values json.RawMessage
+	switch {
+	case len(wrong) == 0:
+		return nil
+	case e.Kind == escalation.KindInput:
+		schema, values = e.Question.ResponseSchema, filled(e.Question.ResponseSchema, nil, valuePrefix, f.fields)
+	case e.Question.ActionRequest != nil:
+		a := e.Question.ActionRequest
+		schema, values = a.Schema, filled(a.Schema, a.Args, argumentPrefix, f.fields)
+	}
+	return r.misfits(schema, values, wrong)
+}
+
+// refill puts back what was filled in.
+func refill(fields []templates.Field, form url.Values) []templates.Field {
+	for i, f := range fields {
+		if written, sent := form[f.Name]; sent {
+			fields[i].Value = written[0]
+		}
+	}
+	return fields
+}
+
+// answeredParameter names the question that was answered just now, on the page
+// that comes after.
+const answeredParameter = "answered"
+
+// toNext leads to the next question that waits; where there is none, to the
+// answered one, which shows what becomes of the answer.
+func (s *site) toNext(c echo.Context, e escalation.Escalation) error {
+	r := reader{ctx: c.Request().Context(), actor: actorOf(c), now: time.Now()}
+	next, _, err := s.openQuestions(r, e.Cursor())
+	if err == nil && len(next) == 0 {
+		next, _, err = s.openQuestions(r, escalation.Cursor{})
+	}
+	if err != nil {
+		return err // the answer is taken; whoever sends it again gets the same reply
+	}
+	to := templates.EscalationURL(e.ID.String())
+	for _, other := range next {
+		if other.ID != e.ID && r.mayAnswer(other) {
+			to = templates.EscalationURL(other.ID.String()) + "?" + url.Values{answeredParameter: {e.ID.String()}}.Encode()
+			break
+		}
+	}
+	return c.Redirect(http.StatusSeeOther, to)
+}
+
+// answered says what was just answered, with the way back while there is one.
+func (s *site) answered(c echo.Context, r reader) (*templates.Toast, error) {
+	name, err := id.Parse[id.Escalation](c.QueryParam(answeredParameter))
+	if err != nil || name.IsZero() {
+		return nil, nil //nolint:nilnil // nothing was answered
+	}
+	e, err := s.Escalations.Get(r.ctx, r.actor, name)
+	if problem.Is(err, "escalation_not_found") {
+		return nil, nil //nolint:nilnil // nor does it exist
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e.Decision == nil || !r.own(*e.Decision) {
+		return nil, nil //nolint:nilnil // somebody has taken it back
+	}
+	toast := &templates.Toast{Answers: e.ID.String(), URL: templates.EscalationURL(e.ID.String())}
+	what := e.Decision.Option
+	if what == "" {
+		what = r.decided(*e.Decision, e.Question)
+	}
+	if r.status(e) == templates.StatusHeld {
+		toast.Text = r.say("toast.held", "what", what, "number", e.DisplayNumber(), "s", templates.SecondsLeft())
+		toast.UndoURL, toast.Until = templates.UndoURL(e.ID.String()), *e.HeldUntil
+	} else {
+		toast.Text = r.say("toast.answered", "what", what, "number", e.DisplayNumber())
+	}
+	return toast, nil
+}
+
+// undoAnswer takes an answer back while it is held.
+func (s *site) undoAnswer(c echo.Context) error {
+	e, err := s.questionAt(c)
+	if err != nil {
+		return err
+	}
+	if err := readForm(c); err != nil {
+		return err
+	}
+	taken := e.Decision
+	if _, err = s.Desk.Undo(c.Request().Context(), actorOf(c), e.ID); err != nil {
+		return s.notTaken(c, e, answerForm{fields: url.Values{}}, err)
+	}
+	to := templates.EscalationURL(e.ID.String())
+	if taken != nil {
+		to += "?" + url.Values{undoneParameter: {taken.ID.String()}}.Encode()
+	}
+	return c.Redirect(http.StatusSeeOther, to)
+}
+
+// seeQuestion takes note that somebody who may answer has a question before
+// their eyes. Opening its address is not enough: mail scanners do that, and a
+// safe method changes nothing.
+func (s *site) seeQuestion(c echo.Context) error {
+	e, err := s.questionAt(c)
+	if err != nil {
+		return err
+	}
+	if err := s.Escalations.MarkSeen(c.Request().Context(), actorOf(c), e.ID); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

@@ -1,0 +1,121 @@
+package web
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"baton/internal/escalation"
+	"baton/internal/tools"
+	"baton/templates"
+)
+
+// options are the ways to go on that an agent gave.
+func (r reader) options(q escalation.Question) []templates.Option {
+	var list []templates.Option
+	for _, o := range q.Options {
+		path := "options." + o.ID + "."
+		out := templates.Option{ID: o.ID, Letter: o.Key, Label: r.text(q, path+"label", o.Label), Recommended: o.Recommended}
+		if _, ours := q.Sentences[path+"consequence"]; ours {
+			out.Then = r.text(q, path+"consequence", "")
+		} else {
+			out.Says = o.Consequence
+		}
+		if o.Recommended && q.Recommended != nil {
+			out.Reason = q.Recommended.Reason
+		}
+		switch {
+		case o.Action != nil:
+			action := r.action(*o.Action)
+			out.Action = &action
+			out.Chips, out.Confirm = r.effects(*o.Action, o.Reversible, action.Sentence)
+		case out.Then == "":
+			out.Chips = []templates.Chip{{Icon: "bot", Text: r.say("option.agent_decides")}}
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// approval are the ways to decide about one call that is held back. All words
+// are the server's.
+func (r reader) approval(q escalation.Question) []templates.Option {
+	if q.ActionRequest == nil {
+		return nil
+	}
+	a := *q.ActionRequest
+	action := r.action(a)
+	var reversible *bool
+	if a.Effect == tools.EffectIrreversible {
+		reversible = new(bool)
+	} else if len(a.Reversals) > 0 || !a.Effect.Writes() {
+		yes := true
+		reversible = &yes
+	}
+	chips, confirm := r.effects(a, reversible, action.Sentence)
+	list := []templates.Option{{ID: templates.ApproveAnswer, Label: r.say("approval.approve"), Action: &action, Chips: chips, Confirm: confirm}}
+	if q.Allows(escalation.Edit) && editable(a) {
+		edit := templates.Option{ID: templates.EditAnswer, Label: r.say("approval.edit"), Then: r.say("approval.edit_then"),
+			Fields: r.fields(a.Schema, a.Args, argumentPrefix)}
+		if confirm != "" {
+			edit.Confirm = r.say("option.confirm_edited")
+		}
+		list = append(list, edit)
+	}
+	list = append(list, templates.Option{ID: templates.RejectAnswer, Label: r.say("approval.reject"), Then: r.say("approval.reject_then")})
+	for i := range list {
+		list[i].Letter = escalation.Key(i)
+	}
+	return list
+}
+
+// masked finds what was redacted. Arguments with such parts can't be edited:
+// what stands there is not what would run.
+var masked = regexp.MustCompile(`\[redacted:[a-z0-9_-]+:[0-9a-f]{6}\]`)
+
+func editable(a escalation.Action) bool { return !masked.Match(a.Args) }
+
+// action is a call in the server's words.
+func (r reader) action(a escalation.Action) templates.Action {
+	sentence := r.in(a.Sentences)
+	if sentence == "" {
+		sentence = r.in(a.Titles)
+	}
+	if sentence == "" {
+		sentence = a.Tool
+	}
+	return templates.Action{Sentence: sentence, Tool: a.Tool, Payload: payload(a.Args, sentence), Arguments: arguments(a.Args)}
+}
+
+// payload are the values in a call's arguments, however deep, that its sentence
+// does not name already, each under its own name.
+func payload(args json.RawMessage, sentence string) (list []templates.Argument) {
+	for _, m := range members(args) {
+		if inner := members(m.value); len(inner) > 0 {
+			list = append(list, payload(m.value, sentence)...)
+			continue
+		}
+		if value := shown(m.value); value != "" && !strings.Contains(sentence, value) {
+			list = append(list, templates.Argument{Name: m.name, Value: value, Hidden: masked.FindString(value) == value})
+		}
+	}
+	return list
+}
+
+// effects says whether a call can be taken back, as far as its tool declares
+// it, and asks a second time about one that can't.
+func (r reader) effects(a escalation.Action, reversible *bool, sentence string) (chips []templates.Chip, confirm string) {
+	switch {
+	case !a.Effect.Writes():
+		return []templates.Chip{{Icon: "search", Text: r.say("option.only_reads")}}, ""
+	case reversible == nil:
+		return []templates.Chip{{Icon: "circle-alert", Text: r.say("option.reversible_unknown"), Tone: "warn"}}, ""
+	case !*reversible:
+		return []templates.Chip{{Icon: "triangle-alert", Text: r.say("option.irreversible"), Tone: "warn"}},
+			r.say("option.confirm", "what", sentence)
+	}
+	if how := r.in(a.Reversals); how != "" {
+		return []templates.Chip{{Icon: "undo-2", Text: how, Tone: "ok"}}, ""
+	}
+	return []templates.Chip{{Icon: "undo-2", Text: r.say("option.reversible"), Tone: "ok"}}, ""
+}
