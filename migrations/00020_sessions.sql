@@ -12,24 +12,27 @@ create table replicas (
 );
 
 -- One run of an agent on one task. The columns that every step changes stand
--- together, before the texts: an update then writes little to the log, and the
--- free space in each page keeps it off the indexes (none of them is indexed).
+-- side by side, those that change most last, before the texts: an update logs
+-- what lies between the first and the last byte that it changes, so these few.
+-- The free space in each page keeps it off the indexes (none of them is
+-- indexed).
 create table sessions (
     id               uuid primary key,
-    last_seq         bigint not null default 0,  -- of the session's events: gap-free
     replica_id       uuid references replicas,   -- the fence: who may write,
     epoch            bigint not null default 0,  -- in which of its turns at it,
-    write_no         bigint not null default 0,  -- and what it wrote last
+                                                 -- and (write_no) what it wrote last
     inbox_seq        bigint not null default 0,  -- the last event from outside the worker
     turn             int not null default 1,
+    open_questions   int not null default 0 check (open_questions >= 0),
+    cost_micros      bigint not null default 0,  -- millionths of a US dollar
+    tokens           bigint not null default 0,
     steps            int not null default 0,
     calls            int not null default 0,
-    tokens           bigint not null default 0,
-    cost_micros      bigint not null default 0,  -- millionths of a US dollar
     working_ms       bigint not null default 0,
+    last_seq         bigint not null default 0,  -- of the session's events: gap-free
+    write_no         bigint not null default 0,
     status           text not null default 'queued'
                      check (status in ('queued', 'running', 'waiting', 'paused', 'completed', 'failed', 'cancelled')),
-    open_questions   int not null default 0 check (open_questions >= 0),
     cancel_requested boolean not null default false,
     pause_requested  boolean not null default false,
     wake_at          timestamptz,
@@ -80,24 +83,24 @@ create table session_events (
 );
 
 -- One narrow row for each ended call, for lists and insights. Its result is in
--- the ledger.
+-- the ledger. The wide columns stand first: nothing is padded between them.
 create table tool_calls (
     session_id  uuid not null,
+    seq         bigint not null, -- of the event with the result
+    bytes       bigint not null, -- of the output, before it was cut
+    started_at  timestamptz,
+    ended_at    timestamptz not null default clock_timestamp(),
     n           int not null,
     turn        int not null,
     step        int not null,
-    seq         bigint not null, -- of the event with the result
+    attempts    int not null,
+    queued_ms   int not null,
+    duration_ms int not null,
     tool        text not null,
     service     text not null default '',
     status      text not null check (status in ('succeeded', 'partial', 'failed', 'denied', 'cancelled', 'skipped', 'outcome_unknown')),
     error_type  text not null default '',
     effect      text not null default '',
-    attempts    int not null,
-    queued_ms   int not null,
-    duration_ms int not null,
-    bytes       bigint not null, -- of the output, before it was cut
-    started_at  timestamptz,
-    ended_at    timestamptz not null default clock_timestamp(),
     primary key (session_id, n)
 );
 

@@ -85,7 +85,7 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 			// A former worker planned it; what was true then may not be any longer.
 			plan = tools.Prepare(c.plan.Call, facts)
 		}
-		running.Go(func() {
+		run := func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			if c.plan.Lane != "" {
@@ -93,7 +93,12 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 				defer lane.Unlock()
 			}
 			results <- finished{c, s.runner.Execute(ctx, plan)}
-		})
+		}
+		if len(calls) == 1 {
+			run() // most replies have one call: it needs no goroutine
+			continue
+		}
+		running.Go(run)
 	}
 	for range calls {
 		f := <-results

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -83,4 +85,17 @@ func limitSession(ctx context.Context, pool *pgxpool.Pool, session, calls int) e
 func Result(n int) string {
 	head := fmt.Sprintf(`{"ok": true, "i": %d, "data": "`, n)
 	return head + strings.Repeat("x", 1024-len(head)-2) + `"}`
+}
+
+// limitResume is the least that takes an answered session to its next call: one
+// after the other, each durable, that a worker has it, what the answer was, and
+// the model's reply to it. n tells the sessions apart.
+func limitResume(ctx context.Context, conn *pgx.Conn, n int) (time.Duration, error) {
+	began := time.Now()
+	for i, body := range []string{`{"worker": 1}`, `{"answer": "full"}`, `{"tool": "noop", "args": {"i": 1}}`} {
+		if _, err := conn.Exec(ctx, sqlLimitInsert, n, i, "step", body); err != nil {
+			return 0, fmt.Errorf("measure the limit: %w", err)
+		}
+	}
+	return time.Since(began), nil
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"baton/internal/id"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // W2 is the workload w2: sessions suspended by a question, of which some are
@@ -52,6 +54,11 @@ type W2Report struct {
 	ResumeP99MS float64 `json:"resume_p99_ms"`
 	PickupP50MS float64 `json:"pickup_p50_ms"` // the part of it until a worker takes the session up
 	PickupP99MS float64 `json:"pickup_p99_ms"`
+	// What three commits one after the other took, measured after each answer:
+	// the least that takes a session from its answer to its next call.
+	LimitP50MS float64 `json:"limit_resume_p50_ms"`
+	LimitP99MS float64 `json:"limit_resume_p99_ms"`
+	Ratio      float64 `json:"ratio"` // the resume's p50 to the limit's
 	// Of this process, for each session between the two measurements.
 	RSSPerSuspended        float64 `json:"rss_per_suspended_b"`
 	HeapPerSuspended       float64 `json:"heap_per_suspended_b"`
@@ -88,7 +95,7 @@ func (w W2) Measure(ctx context.Context) (W2Report, error) {
 	if err := w.suspend(ctx, desk, &r); err != nil {
 		return r, fmt.Errorf("suspend sessions: %w", err)
 	}
-	if err := w.answer(ctx, desk, &r); err != nil {
+	if err := w.answer(ctx, url, desk, &r); err != nil {
 		return r, fmt.Errorf("answer questions: %w", err)
 	}
 	return r, nil
@@ -121,7 +128,15 @@ func (w W2) suspend(ctx context.Context, desk Desk, r *W2Report) error {
 	return nil
 }
 
-func (w W2) answer(ctx context.Context, desk Desk, r *W2Report) error {
+func (w W2) answer(ctx context.Context, url string, desk Desk, r *W2Report) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sqlLimitTable); err != nil {
+		return err
+	}
 	open, suspended, err := desk.Questions(ctx, w.Answers+warmUp)
 	if err != nil {
 		return err
@@ -130,9 +145,13 @@ func (w W2) answer(ctx context.Context, desk Desk, r *W2Report) error {
 		return fmt.Errorf("%d of %d sessions are suspended", suspended, w.Sessions)
 	}
 	r.Suspended = suspended
-	var taken, called []float64
+	var taken, called, limits []float64
 	for i, question := range open {
 		resumed, err := desk.Answer(ctx, question)
+		if err != nil {
+			return err
+		}
+		least, err := limitResume(ctx, conn, i)
 		if err != nil {
 			return err
 		}
@@ -141,10 +160,13 @@ func (w W2) answer(ctx context.Context, desk Desk, r *W2Report) error {
 		}
 		taken = append(taken, ms(resumed.TakenUp))
 		called = append(called, ms(resumed.Called))
+		limits = append(limits, ms(least))
 	}
 	r.Answered = len(called)
 	r.ResumeP50MS, r.ResumeP99MS = percentile(called, 50), percentile(called, 99)
 	r.PickupP50MS, r.PickupP99MS = percentile(taken, 50), percentile(taken, 99)
+	r.LimitP50MS, r.LimitP99MS = percentile(limits, 50), percentile(limits, 99)
+	r.Ratio = r.ResumeP50MS / r.LimitP50MS
 	return nil
 }
 
