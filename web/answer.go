@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -62,7 +63,10 @@ func (s *site) answerQuestion(c echo.Context) error {
 	if err != nil {
 		return s.notTaken(c, f, err)
 	}
-	if e.Status == escalation.Pending && f.confirm != f.option {
+	if f.confirm != "" && f.confirm != f.option {
+		return s.notTaken(c, f, problem.New(problem.Invalid, "confirmation_differs", nil).At("confirm"))
+	}
+	if e.Status == escalation.Pending && f.confirm == "" {
 		if asked, err := s.askTwice(c, e, f); asked || err != nil {
 			return err
 		}
@@ -114,6 +118,9 @@ func (f answerForm) answer(e escalation.Escalation) (decide.Answer, error) {
 		}
 	default:
 		if f.inOtherWords(q) {
+			if !q.Allows(escalation.Respond) {
+				return a, problem.New(problem.Invalid, "words_not_taken", nil).At("option")
+			}
 			a.Type, a.Message = escalation.Respond, strings.TrimSpace(f.other+"\n\n"+f.message)
 			if strings.TrimSpace(f.other) == "" {
 				a.Message = "" // a note alone is no answer
@@ -185,9 +192,22 @@ func (s *site) notTaken(c echo.Context, f answerForm, cause error) error {
 		case p.Code == "stale_version" && e.Status == escalation.Pending:
 			q.Conflict = &templates.Conflict{}
 		default:
+			if p.Code == "option_unknown" {
+				// People know the options by what stands on their cards.
+				p = problem.New(p.Kind, p.Code, problem.Params{"option": cut(f.option, 70), "options": lettered(q.Options)})
+			}
 			q.Refused = &templates.Refused{Problem: i18n.Explain(r.ctx, p), Fields: r.wrongFields(e, f, p)}
 		}
 	})
+}
+
+// lettered names options as their cards do: "A (Refund in full), B (Leave it)".
+func lettered(options []templates.Option) string {
+	list := make([]string, len(options))
+	for i, o := range options {
+		list[i] = fmt.Sprintf("%s (%s)", o.Letter, o.Label)
+	}
+	return strings.Join(list, ", ")
 }
 
 // wrongFields are those of a form that the verb refused.

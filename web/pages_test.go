@@ -375,10 +375,13 @@ func TestWhatCannotBeUndoneIsAskedAboutOnAPageOfItsOwn(t *testing.T) {
 	b := w.as("responder")
 	// An option may be called "other"; an answer in other words is then sent as .other.
 	b.get(questionPath(e)).has(t, http.StatusOK, `data-confirm="Refund 1? This can’t be undone."`, `value=".other"`)
-	for _, confirm := range []string{"", "other"} {
-		got := b.post(questionPath(e)+"/answer", form("1", "send", "message", "Go on.", "confirm", confirm))
-		got.has(t, http.StatusOK, "Refund 1? This can’t be undone.", `name="confirm" value="send"`, `name="message" value="Go on."`)
+	got := b.post(questionPath(e)+"/answer", form("1", "send", "message", "Go on."))
+	got.has(t, http.StatusOK, "Refund 1? This can’t be undone.", `name="confirm" value="send"`, `name="message" value="Go on."`)
+	for chosen, confirmed := range map[string]string{"send": "other", "other": "send"} {
+		got := b.post(questionPath(e)+"/answer", form("1", chosen, "confirm", confirmed))
+		got.has(t, http.StatusUnprocessableEntity, "The two answers don&#39;t agree.")
 	}
+	b.post(questionPath(e)+"/answer", form("1", "Z")).has(t, http.StatusUnprocessableEntity, "has no option Z", "A (Send it), B (Leave it)")
 	if n := count(t, w.db, `select count(*) from decisions`); n != 0 {
 		t.Fatalf("%d decisions before it was confirmed", n)
 	}

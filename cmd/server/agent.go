@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"baton/internal/definition"
@@ -51,9 +50,12 @@ func agentApplyCommand() *cobra.Command {
 }
 
 // printFaults writes a line for each fault of a file before the problem itself
-// is explained.
+// is explained, which names a single fault by itself.
 func printFaults(cmd *cobra.Command, err error) {
 	faults, _ := problem.From(err).Members["errors"].([]definition.Fault)
+	if len(faults) == 1 {
+		return
+	}
 	for _, f := range faults {
 		fmt.Fprintln(cmd.ErrOrStderr(), f.Error())
 	}
@@ -81,12 +83,12 @@ func agentListCommand() *cobra.Command {
 
 // withHouse runs a command's work with the rooms built over the database.
 func withHouse(cmd *cobra.Command, work func(ctx context.Context, h house) error) error {
-	return withDatabase(cmd, func(ctx context.Context, c config, pool *pgxpool.Pool) error {
-		installation, err := c.installation()
+	return withDatabase(cmd, func(ctx context.Context, c config, d database) error {
+		installation, err := d.installation(c)
 		if err != nil {
 			return err
 		}
-		h, err := build(ctx, c, installation, pool, "", c.logger(cmd.ErrOrStderr()))
+		h, err := build(ctx, c, installation, d.pool, "", c.logger(cmd.ErrOrStderr()))
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"baton/internal/auth"
+	"baton/internal/definition"
 	"baton/internal/postgres"
 	"baton/internal/postgres/embedded"
 	"baton/internal/postgres/migrate"
@@ -24,8 +25,9 @@ const poolSize = 16
 
 // database is an open pool and what must be ended after it.
 type database struct {
-	pool *pgxpool.Pool
-	own  *embedded.Server // nil: somebody else's server
+	pool   *pgxpool.Pool
+	own    *embedded.Server // nil: somebody else's server
+	beside *embedded.Run    // the server of this machine that has it open, if one was found
 }
 
 func (d database) close() {
@@ -79,14 +81,38 @@ func openBeside(ctx context.Context, c config, log *slog.Logger, stderr io.Write
 		}
 		if running {
 			pool, err := postgres.Open(ctx, run.DatabaseURL, 4)
-			return database{pool: pool}, err
+			return database{pool: pool, beside: &run}, err
 		}
 	}
 	return openAsOwner(ctx, c, log)
 }
 
+// offers are the names that agents may use of an installation, as a server
+// announces them.
+func offers(i definition.Installation) map[string][]string {
+	known := i.Known(nil)
+	return map[string][]string{"data_sources": known.DataSources, "mcp_servers": known.MCPServers}
+}
+
+// installation is what agents may name. Beside a running server that is what
+// the server has, whatever file the command would read: the agents run there.
+// Only the names are known then, which is all that a command needs.
+func (d database) installation(c config) (definition.Installation, error) {
+	if d.beside == nil {
+		return c.installation()
+	}
+	i := definition.Installation{DataSources: map[string]definition.DataSource{}, MCPServers: map[string]definition.MCPServer{}}
+	for _, name := range d.beside.Offers["data_sources"] {
+		i.DataSources[name] = definition.DataSource{}
+	}
+	for _, name := range d.beside.Offers["mcp_servers"] {
+		i.MCPServers[name] = definition.MCPServer{}
+	}
+	return i, nil
+}
+
 // withDatabase runs a command's work on the database, with the schema applied.
-func withDatabase(cmd *cobra.Command, work func(ctx context.Context, c config, pool *pgxpool.Pool) error) error {
+func withDatabase(cmd *cobra.Command, work func(ctx context.Context, c config, d database) error) error {
 	ctx := cmd.Context()
 	c, err := commandConfig(cmd)
 	if err != nil {
@@ -101,7 +127,7 @@ func withDatabase(cmd *cobra.Command, work func(ctx context.Context, c config, p
 	if _, err := migrate.Up(ctx, d.pool, log); err != nil {
 		return err
 	}
-	return work(ctx, c, d.pool)
+	return work(ctx, c, d)
 }
 
 // commandActor is whoever typed the command, by the name of the OS user; under

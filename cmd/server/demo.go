@@ -83,15 +83,15 @@ func runDemo(cmd *cobra.Command, fresh bool) error {
 	if _, err := migrate.Up(cmd.Context(), pool, log); err != nil {
 		return err
 	}
-	addr := listener.Addr().String()
-	if err := own.Announce(addr); err != nil {
-		return err
-	}
 	sample, err := openShop(cmd.Context(), own)
 	if err != nil {
 		return err
 	}
 	defer sample.pool.Close()
+	addr := listener.Addr().String()
+	if err := own.Announce(addr, offers(sample.installation)); err != nil {
+		return err
+	}
 	h, err := build(cmd.Context(), c, sample.installation, pool, addr, log)
 	if err != nil {
 		return err

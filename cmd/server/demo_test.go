@@ -5,10 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-
 	"io"
 	"net/http"
-
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -128,6 +128,40 @@ func TestTheDemoAsksAQuestionAndItsAnswerIsCarriedOut(t *testing.T) {
 		t.Errorf("%d questions are applied, want 1", len(questions.Items))
 	}
 	a.enoughCalls()
+	a.documentedPlaybook(env[:1])
+}
+
+// documentedPlaybook follows docs/adding-a-playbook.md to the letter, beside
+// the demo that runs.
+func (a api) documentedPlaybook(env []string) {
+	a.t.Helper()
+	doc, err := os.ReadFile("../../docs/adding-a-playbook.md")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	dir := a.t.TempDir()
+	for language, file := range map[string]string{"starlark": "lost-parcel.star", "yaml": "lost-parcels.yaml"} {
+		_, rest, _ := strings.Cut(string(doc), "```"+language+"\n")
+		block, _, found := strings.Cut(rest, "```")
+		if !found {
+			a.t.Fatalf("no %s in the page", language)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(block), 0o600); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	if code, _, said := try(a.t, env, "agent", "apply", "-f", filepath.Join(dir, "lost-parcels.yaml")); code != 0 {
+		a.t.Fatalf("agent apply: exit %d\n%s", code, said)
+	}
+	var list struct {
+		Items []struct{ Inputs struct{ Order string } }
+	}
+	a.do("GET", "/sessions?limit=1", nil, &list)
+	_, out, said := try(a.t, env, "session", "start", "--agent", "lost-parcels", "--task", "Where is the parcel?",
+		"--input", "order="+list.Items[0].Inputs.Order, "--watch")
+	if !strings.Contains(out, "What shall the customer get?") && !strings.Contains(out, "is lost") {
+		a.t.Errorf("no question came up:\n%s\n%s", out, said)
+	}
 }
 
 // question waits for the first question that waits.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"baton/internal/auth"
@@ -29,8 +28,8 @@ func keyCreateCommand() *cobra.Command {
 			for _, s := range scopes {
 				k.Scopes = append(k.Scopes, auth.Scope(strings.TrimSpace(s)))
 			}
-			return withDatabase(cmd, func(ctx context.Context, _ config, pool *pgxpool.Pool) error {
-				key, err := auth.NewAccounts(pool).CreateKey(ctx, commandActor(), k)
+			return withDatabase(cmd, func(ctx context.Context, _ config, d database) error {
+				key, err := auth.NewAccounts(d.pool).CreateKey(ctx, commandActor(), k)
 				if err != nil {
 					return err
 				}

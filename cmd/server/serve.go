@@ -58,15 +58,15 @@ func serve(cmd *cobra.Command) error {
 	if _, err := migrate.Up(cmd.Context(), d.pool, log); err != nil {
 		return err
 	}
-	addr := listener.Addr().String()
-	if d.own != nil {
-		if err := d.own.Announce(addr); err != nil {
-			return err
-		}
-	}
 	installation, err := c.installation()
 	if err != nil {
 		return err
+	}
+	addr := listener.Addr().String()
+	if d.own != nil {
+		if err := d.own.Announce(addr, offers(installation)); err != nil {
+			return err
+		}
 	}
 	h, err := build(cmd.Context(), c, installation, d.pool, addr, log)
 	if err != nil {

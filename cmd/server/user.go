@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"baton/internal/auth"
@@ -29,8 +28,8 @@ func userAddCommand() *cobra.Command {
 		Args: exactly(1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Name, p.Role = args[0], auth.Role(role)
-			return withDatabase(cmd, func(ctx context.Context, c config, pool *pgxpool.Pool) error {
-				link, err := auth.NewAccounts(pool).AddPerson(ctx, commandActor(), p)
+			return withDatabase(cmd, func(ctx context.Context, c config, d database) error {
+				link, err := auth.NewAccounts(d.pool).AddPerson(ctx, commandActor(), p)
 				return printLink(cmd, c, link, err)
 			})
 		},
@@ -48,8 +47,8 @@ func userLinkCommand() *cobra.Command {
 		Short: "Print a new one-time sign-in link for an account",
 		Args:  exactly(1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withDatabase(cmd, func(ctx context.Context, c config, pool *pgxpool.Pool) error {
-				link, err := auth.NewAccounts(pool).MakeLink(ctx, commandActor(), args[0])
+			return withDatabase(cmd, func(ctx context.Context, c config, d database) error {
+				link, err := auth.NewAccounts(d.pool).MakeLink(ctx, commandActor(), args[0])
 				return printLink(cmd, c, link, err)
 			})
 		},

@@ -63,11 +63,11 @@ func (f Faults) Error() string {
 // Problem is the faults as a problem for people and the API: code
 // definition_invalid, the list as its member "errors".
 func (f Faults) Problem() *problem.Error {
-	params := problem.Params{"count": len(f)}
+	params := problem.Params{"n": len(f)}
 	if len(f) > 0 {
 		params["first"] = f[0].Error()
 	}
-	return problem.Wrap(f, problem.Invalid, "definition_invalid", params).With("errors", []Fault(f))
+	return problem.New(problem.Invalid, "definition_invalid", params).With("errors", []Fault(f))
 }
 
 func (f Faults) sorted() Faults {

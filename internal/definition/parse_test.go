@@ -176,7 +176,7 @@ func TestAllFaultsAreFoundAtOnce(t *testing.T) {
 		t.Errorf("faults on lines %v, want %v:\n%v", lines, want, faults)
 	}
 	p := faults.Problem()
-	if p.Code != "definition_invalid" || p.Params["count"] != 6 || len(p.Members["errors"].([]Fault)) != 6 {
+	if p.Code != "definition_invalid" || p.Params["n"] != 6 || len(p.Members["errors"].([]Fault)) != 6 {
 		t.Errorf("problem %+v", p)
 	}
 }

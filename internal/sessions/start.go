@@ -177,7 +177,10 @@ func (n *New) check() error {
 	if n.Model == "" {
 		n.Model = n.Agent.Agent.Model
 	}
-	if !definition.ValidModel(n.Model) {
+	// A scripted model is the playbook of the agent's version; there is no other
+	// that the session could run.
+	other := strings.HasPrefix(n.Model, "scripted/") && n.Model != n.Agent.Agent.Model
+	if !definition.ValidModel(n.Model) || other {
 		return problem.New(problem.Invalid, "model_invalid", nil).At("model")
 	}
 	return nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -37,7 +38,7 @@ func (q Request) query(known ...string) *query {
 	slices.Sort(names)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			p.fail(problem.New(problem.Invalid, "parameter_unknown", problem.Params{"name": shown(name), "known": strings.Join(known, ", ")}).At(shown(name)))
+			p.fail(problem.New(problem.Invalid, "parameter_unknown", problem.Params{"name": shown(name), "known": cmp.Or(strings.Join(known, ", "), "—")}).At(shown(name)))
 		} else if len(values[name]) > 1 {
 			p.fail(problem.New(problem.Invalid, "parameter_repeated", problem.Params{"name": name}).At(name))
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -133,7 +134,7 @@ func TestASecondOwnerIsRefusedAndTheFirstCanBeFound(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	s := start(t, dir)
-	if err := s.Announce("127.0.0.1:8080"); err != nil {
+	if err := s.Announce("127.0.0.1:8080", map[string][]string{"data_sources": {"shop"}}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := embedded.Start(t.Context(), config(dir))
@@ -142,7 +143,7 @@ func TestASecondOwnerIsRefusedAndTheFirstCanBeFound(t *testing.T) {
 		t.Errorf("second start: %v, want data_dir_in_use with pid and address", err)
 	}
 	run, owned := embedded.Owner(dir)
-	if !owned || run.DatabaseURL != s.URL() {
+	if !owned || run.DatabaseURL != s.URL() || !slices.Equal(run.Offers["data_sources"], []string{"shop"}) {
 		t.Errorf("owner is %+v, %v", run, owned)
 	}
 	exec1(t, run.DatabaseURL, `select 1`)

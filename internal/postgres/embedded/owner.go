@@ -17,6 +17,9 @@ type Run struct {
 	PID         int    `json:"pid"`
 	DatabaseURL string `json:"database_url"`
 	Addr        string `json:"addr,omitempty"` // where the pages are, once they are
+	// Offers are the names that the owner's configuration has for definitions,
+	// by kind. Commands beside it go by them; this room only passes them on.
+	Offers map[string][]string `json:"offers,omitempty"`
 }
 
 // owner holds the lock on a data directory. The lock is the kernel's: it goes

@@ -89,9 +89,10 @@ func (s *Server) URLFor(role, database string) string { return dsn(s.socket, rol
 // Exited is closed when Postgres ends, by Stop or by itself.
 func (s *Server) Exited() <-chan struct{} { return s.exited }
 
-// Announce tells those who ask for the owner where the pages are.
-func (s *Server) Announce(addr string) error {
-	return s.owner.announce(Run{PID: os.Getpid(), DatabaseURL: s.url, Addr: addr})
+// Announce tells those who ask for the owner where the pages are, and what its
+// configuration offers.
+func (s *Server) Announce(addr string, offers map[string][]string) error {
+	return s.owner.announce(Run{PID: os.Getpid(), DatabaseURL: s.url, Addr: addr, Offers: offers})
 }
 
 // Stop ends Postgres in order (clients are cut, nothing is lost) and gives the
@@ -152,7 +153,7 @@ func (s *Server) start(ctx context.Context, bin string, user child) error {
 			return err
 		}
 	}
-	return s.Announce("")
+	return s.Announce("", nil)
 }
 
 // launch starts Postgres and waits until it answers. A postmaster that was
