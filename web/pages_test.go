@@ -432,10 +432,14 @@ func TestASessionTellsWhatHappened(t *testing.T) {
 	at := templates.SessionURL(worker.session.String())
 	b := w.as("viewer")
 	got := b.get(at)
-	got.has(t, http.StatusOK, "gave the agent its task", "The agent says", "1 row", "query_db", "select &lt;b&gt;1&lt;/b&gt;", "hidden",
-		"The service did not answer properly.", "The service &lt;i&gt;answered&lt;/i&gt; 503.", "3 attempts", "Asked a person", questionPath(e), "What the model saw", "?call=1#call-1", `id="call-2"`)
-	got.lacks(t, "<script>alert", "redacted:key", "ask_human")
-	b.get(at+"?call=1").has(t, http.StatusOK, "&lt;script&gt;alert(1)")
+	got.has(t, http.StatusOK, "gave the agent its task", "The agent says", "1 row", "The service did not answer properly.", "The service &lt;i&gt;answered&lt;/i&gt; 503.",
+		"3 attempts", "Asked a person", questionPath(e), at+"/calls/1", `id="call-2"`)
+	got.lacks(t, "<script>alert", "redacted:key", "ask_human", "long long")
+	for _, opened := range []string{at + "?call=1", at + "/calls/1"} {
+		got := b.get(opened)
+		got.has(t, http.StatusOK, "select &lt;b&gt;1&lt;/b&gt;", "hidden", "What the model saw", "&lt;script&gt;alert(1)")
+		got.lacks(t, "<script>alert", "redacted:key")
+	}
 	b.get(at+"?before=3").has(t, http.StatusOK, "The agent says")
 	b.get(at+"?before=x").has(t, 422, "The cursor")
 	b.get("/sessions").has(t, http.StatusOK, "Find order 4711", "Waiting for a person", "Charged twice")
