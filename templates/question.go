@@ -41,6 +41,7 @@ const (
 // Question is one escalation. Texts of agents (Title, Problem, Ask, labels and
 // what options say) are shown as they are, and marked as the agent's.
 type Question struct {
+	Stored  string // its status as it is kept, where Status is as it is seen
 	ID      string
 	Number  int // for people to name it by
 	Version int // what an answer is bound to

@@ -16,6 +16,19 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // seq is the number of an event, for programs.
 func seq(n int64) string { return strconv.FormatInt(n, 10) }
 
+// liveSession are what the push needs to know of a session's page; nothing for
+// a page of the past.
+func liveSession(s Session) templ.Attributes {
+	if !s.Live {
+		return nil
+	}
+	attributes := templ.Attributes{"data-live": "session:" + s.ID}
+	if s.Technical {
+		attributes["data-view"] = "technical"
+	}
+	return attributes
+}
+
 // machine is the form of datetime attributes and of what scripts compare.
 func machine(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 

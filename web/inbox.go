@@ -51,7 +51,7 @@ func (s *site) inbox(c echo.Context) error {
 	if f.Toast, err = s.answered(c, r); err != nil {
 		return err
 	}
-	p := templates.InboxPage{Frame: f, Queue: r.queue(s.counts(c), view, list, id.Escalation{}, more)}
+	p := templates.InboxPage{Frame: f, Live: view == viewOpen && after == escalation.Cursor{}, Queue: r.queue(s.counts(c), view, list, id.Escalation{}, more)}
 	switch view {
 	case viewGoingOut:
 		p.Rest, p.RestText = r.say("inbox.going_out"), r.say("inbox.going_out_why")

@@ -22,6 +22,7 @@ import (
 	"baton/internal/escalation"
 	"baton/internal/escalation/decide"
 	"baton/internal/jobs"
+	"baton/internal/live"
 	"baton/internal/postgres/pgtest"
 	"baton/internal/sessions"
 	"baton/web/browsertest"
@@ -48,12 +49,13 @@ func open4test(t *testing.T, change ...func(*Deps)) *house {
 	t.Helper()
 	db := pgtest.New(t)
 	h := &house{t: t, db: db, accounts: auth.NewAccounts(db), log: &lines{}}
-	deps := Deps{Accounts: h.accounts, Log: slogTo(h.log), Sessions: sessions.NewStore(db, nil), Definitions: definition.NewStore(db, definition.Known{}, nil)}
+	hub := live.NewHub(db, slogTo(h.log))
+	deps := Deps{Accounts: h.accounts, Log: slogTo(h.log), Live: hub, Sessions: sessions.NewStore(db, hub), Definitions: definition.NewStore(db, definition.Known{}, nil)}
 	var err error
 	if deps.Inserter, err = jobs.NewInserter(db, deps.Log); err != nil {
 		t.Fatal(err)
 	}
-	deps.Escalations, deps.Desk = escalation.NewStore(db), decide.NewDesk(db, deps.Inserter, nil)
+	deps.Escalations, deps.Desk = escalation.NewStore(db), decide.NewDesk(db, deps.Inserter, hub)
 	for _, f := range change {
 		f(&deps)
 	}

@@ -163,7 +163,7 @@ func (r reader) renew(e escalation.Escalation) time.Time {
 // question is what was asked.
 func (r reader) question(e escalation.Escalation, asked escalation.Question) templates.Question {
 	q := templates.Question{
-		ID: e.ID.String(), Number: int(e.Number), Version: e.Version, Kind: templates.Kind(e.Kind), Status: r.status(e),
+		ID: e.ID.String(), Number: int(e.Number), Version: e.Version, Stored: string(e.Status), Kind: templates.Kind(e.Kind), Status: r.status(e),
 		Title: r.title(asked), Agent: r.agent(e.Agent), Due: e.DueAt,
 		Problem: asked.Context.Problem, Ask: r.text(asked, "question", asked.Question),
 		Other: asked.Allows(escalation.Respond) && e.Kind != escalation.KindInput,

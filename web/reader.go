@@ -29,7 +29,11 @@ type reader struct {
 const manyAgents = 500
 
 func (s *site) reader(c echo.Context) (reader, error) {
-	r := reader{ctx: c.Request().Context(), actor: actorOf(c), now: time.Now(), agents: map[string]string{}}
+	return s.readerOf(c.Request().Context(), actorOf(c))
+}
+
+func (s *site) readerOf(ctx context.Context, actor auth.Actor) (reader, error) {
+	r := reader{ctx: ctx, actor: actor, now: time.Now(), agents: map[string]string{}}
 	agents, err := s.Definitions.List(r.ctx, r.actor, "", manyAgents)
 	if err != nil {
 		return r, err

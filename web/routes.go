@@ -50,6 +50,7 @@ func (s *site) routes() []route {
 
 		{http.MethodGet, static.Prefix + ":digest/*", open, asset},
 		{http.MethodGet, "/favicon.ico", open, favicon},
+		{http.MethodGet, "/ws", open, s.live},
 		{http.MethodGet, "/healthz", open, healthz},
 		{http.MethodGet, "/readyz", open, s.readyz},
 	}

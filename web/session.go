@@ -71,6 +71,7 @@ func (s *site) showSession(c echo.Context) error {
 		return err
 	}
 	p := r.sessionPart(v, agent, t, questions)
+	p.Live = c.QueryParam("before") == ""
 	p.After, p.Show = after, c.QueryParam("show")
 	p.Filters = r.filters(p, t.rows)
 	if r.seesExact(v.Team) {

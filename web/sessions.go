@@ -65,12 +65,7 @@ func (s *site) listSessions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ids := make([]id.Session, len(list))
-	for i, v := range list {
-		ids[i] = v.ID
-	}
-	glances, err := s.Sessions.Glances(r.ctx, r.actor, ids)
-	if err != nil {
+	if p.Rows, err = s.sessionRows(r, list, asked); err != nil {
 		return err
 	}
 	running, err := s.Sessions.CountRunning(r.ctx, r.actor)
@@ -85,14 +80,28 @@ func (s *site) listSessions(c echo.Context) error {
 			p.Views[i].Count, p.Views[i].AndMore = len(asked.titles), asked.all == manyWaiting
 		}
 	}
+	p.Live = position == "" && f.Status == ""
+	return page(c, http.StatusOK, templates.Sessions(p))
+}
+
+// sessionRows are the rows of sessions in a list.
+func (s *site) sessionRows(r reader, list []sessions.Session, asked askedBy) (rows []templates.SessionRow, err error) {
+	ids := make([]id.Session, len(list))
+	for i, v := range list {
+		ids[i] = v.ID
+	}
+	glances, err := s.Sessions.Glances(r.ctx, r.actor, ids)
+	if err != nil {
+		return nil, err
+	}
 	for _, v := range list {
 		agent, err := s.version(r.ctx, v.Agent)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		p.Rows = append(p.Rows, r.sessionRow(v, agent, asked.titles[v.ID], glances[v.ID]))
+		rows = append(rows, r.sessionRow(v, agent, asked.titles[v.ID], glances[v.ID]))
 	}
-	return page(c, http.StatusOK, templates.Sessions(p))
+	return rows, nil
 }
 
 // sessionViews are the tabs over the list, and whether a status is one of them.

@@ -14,6 +14,7 @@ import (
 	"baton/internal/escalation"
 	"baton/internal/escalation/decide"
 	"baton/internal/jobs"
+	"baton/internal/live"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 )
@@ -26,7 +27,9 @@ type Deps struct {
 	Escalations *escalation.Store
 	Desk        *decide.Desk
 	Inserter    *jobs.Inserter
-	Log         *slog.Logger
+	// Live says when something has changed. Nil: pages hear of nothing.
+	Live *live.Hub
+	Log  *slog.Logger
 	// Tools are the tools of an agent's version, for their words: what a call
 	// did is said in them. Nil, or an error: calls go by their tool's name.
 	Tools func(definition.Version) (*tools.Registry, error)
@@ -44,7 +47,10 @@ type Deps struct {
 
 // New makes the handler for everything that the server answers.
 func New(deps Deps) http.Handler {
-	s := &site{Deps: deps, origin: newOriginCheck(deps.PublicURL)}
+	if deps.Live == nil {
+		deps.Live = live.NewHub(nil, deps.Log)
+	}
+	s := &site{Deps: deps, origin: newOriginCheck(deps.PublicURL), liveHub: newLiveHub()}
 	e := echo.New()
 	e.HTTPErrorHandler = s.fail
 	e.Use(s.identified, s.logged, s.recovered, safeHeaders, s.hostChecked, s.originChecked, bodyLimited, s.read)
@@ -64,6 +70,7 @@ func New(deps Deps) http.Handler {
 type site struct {
 	Deps
 	origin   *http.CrossOriginProtection
+	liveHub  *liveHub
 	versions sync.Map // of agents: sessions.AgentRef to definition.Version
 }
 

@@ -75,6 +75,7 @@ func startWorkers(ctx context.Context, c config, h house, log *slog.Logger) (*wo
 	}
 	w.loop.Go(func() { sessions.Sweep(running, h.pool, h.inserter, log) })
 	w.loop.Go(func() { w.agent.Watch(running) })
+	w.loop.Go(func() { h.hub.Run(running) })
 	return w, nil
 }
 

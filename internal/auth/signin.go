@@ -119,6 +119,40 @@ func (a *Accounts) ActorByLogin(ctx context.Context, login string) (Actor, error
 	return actor, nil
 }
 
+const sqlActorsByLogins = `
+select l.token_hash, p.id, p.name, p.operator,
+       array(select m.team_id from memberships m where m.person_id = p.id order by m.team_id),
+       array(select m.role from memberships m where m.person_id = p.id order by m.team_id)
+from logins l join people p on p.id = l.person_id
+where l.token_hash = any($1) and l.expires_at > now() and l.seen_at > now() - $2::interval and p.disabled_at is null`
+
+// ActorsByLogins are the people whom cookies' tokens sign in, by token. A token
+// that signs nobody in, or not any more, is not among them.
+func (a *Accounts) ActorsByLogins(ctx context.Context, logins []string) (map[string]Actor, error) {
+	hashes := make([][]byte, len(logins))
+	by := make(map[string]string, len(logins))
+	for i, login := range logins {
+		hashes[i] = hash(login)
+		by[string(hashes[i])] = login
+	}
+	actors := make(map[string]Actor, len(logins))
+	rows, _ := a.db.Query(ctx, sqlActorsByLogins, hashes, LoginIdle)
+	var found []byte
+	var actor Actor
+	var teams []id.Team
+	var teamRoles []Role
+	_, err := pgx.ForEachRow(rows, []any{&found, &actor.Person, &actor.Name, &actor.Operator, &teams, &teamRoles}, func() error {
+		one := Actor{Kind: KindPerson, Via: "browser", ID: actor.Person.String(), Person: actor.Person, Name: actor.Name, Operator: actor.Operator}
+		one.setRoles(teams, teamRoles)
+		actors[by[string(found)]] = one
+		return nil
+	})
+	if err != nil {
+		return nil, postgres.Problem(fmt.Errorf("read logins: %w", err), "")
+	}
+	return actors, nil
+}
+
 func (a *Actor) setRoles(teams []id.Team, teamRoles []Role) {
 	a.Roles = make(map[id.Team]Role, len(teams))
 	for i, team := range teams {

@@ -2,6 +2,7 @@
 // reader's own time zone, and prompts that save a round trip.
 import { startAnswers } from "./answer.js";
 import { startKeys } from "./keys.js";
+import { startLive } from "./live.js";
 import { startRows } from "./rows.js";
 import { startTimes } from "./times.js";
 
@@ -9,3 +10,4 @@ startTimes(document);
 startAnswers(document);
 startRows(document);
 startKeys(document);
+startLive();

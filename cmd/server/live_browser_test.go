@@ -1,0 +1,100 @@
+package main
+
+import (
+	"testing"
+
+	"baton/internal/sessions"
+	"baton/templates"
+	"baton/web/browsertest"
+)
+
+// stays marks a page, so that a test can tell that it was not loaded anew.
+func stays(tab *browsertest.Tab) { browsertest.Eval[bool](tab, `(window.mark = true)`) }
+
+func stayed(t *testing.T, tab *browsertest.Tab, what string) {
+	t.Helper()
+	if !browsertest.Eval[bool](tab, `window.mark === true`) {
+		t.Errorf("%s was loaded anew", what)
+	}
+}
+
+const connected = `"connected" in document.documentElement.dataset`
+
+// What one answers, the other sees: the list, the numbers, and the question that
+// is open before them, with what they were writing kept.
+// R: V1, V6, UI, Y1
+func TestTwoBrowsersSeeTheSameInbox(t *testing.T) {
+	t.Parallel()
+	p := working(t)
+	base := p.serve()
+	one, other := p.tab(t, base, browsertest.Desk, "responder"), p.tab(t, base, browsertest.Desk, "responder-2")
+	for _, tab := range []*browsertest.Tab{one, other} {
+		tab.Wait(connected)
+	}
+	first := p.questions(p.start(askWithActions, "escalation: {hold: 30m}"), 1)[0]
+	// An inbox that was empty fills, and the tab's title says how many wait.
+	for _, tab := range []*browsertest.Tab{one, other} {
+		tab.Wait(`document.querySelector("#queue a[data-row]") && document.title.startsWith("(1) ")`)
+		stays(tab)
+	}
+	second := p.questions(p.start(askWithActions, "escalation: {hold: 30m}"), 1)[0]
+	for _, tab := range []*browsertest.Tab{one, other} {
+		tab.Wait(`document.querySelectorAll("#queue a[data-row]").length === 2 && document.title.startsWith("(2) ")`)
+		stayed(t, tab, "the inbox")
+	}
+	for _, tab := range []*browsertest.Tab{one, other} {
+		tab.Go(base + templates.EscalationURL(first.ID.String()))
+		tab.Wait(connected)
+		stays(tab)
+	}
+	browsertest.Eval[string](other, `(document.querySelector("[name=message]").value = "half a thought")`)
+	one.Press("c")
+	one.PressToLoad("\r")
+	other.Wait(`document.querySelector(".news[data-told]")?.textContent.includes("responder answered C")`)
+	other.Wait(`document.querySelectorAll("#queue a[data-row]").length === 1`)
+	stayed(t, other, "the question")
+	if draft := browsertest.Eval[string](other, `document.querySelector("[name=message]").value`); draft != "half a thought" {
+		t.Errorf("the draft is %q", draft)
+	}
+	if !browsertest.Eval[bool](other, `[...document.querySelectorAll(".answer-form button:not([type=button])")].every((b) => b.disabled)`) {
+		t.Error("a question that is answered can still be answered")
+	}
+	sound(other)
+	other.Shot("live-news")
+	if _, err := p.desk.Undo(t.Context(), p.people["responder"], first.ID); err != nil {
+		t.Fatal(err)
+	}
+	other.Wait(`document.querySelector(".news[data-told]")?.textContent.includes("taken back")`)
+	other.Wait(`document.querySelectorAll("#queue a[data-row]").length === 2`)
+	_ = second
+}
+
+// R: V1, V6, UI, Y1
+func TestASessionsPageFollowsTheSession(t *testing.T) {
+	t.Parallel()
+	p := working(t)
+	base := p.serve()
+	session := p.start(askWithActions, "escalation: {hold: 0s}")
+	q := p.questions(session, 1)[0]
+	for _, look := range []struct{ who string }{{"supervisor"}, {"viewer"}} {
+		tab := p.tab(t, base, browsertest.Desk, look.who)
+		tab.Go(base + templates.SessionURL(session.String()))
+		tab.Wait(connected)
+		stays(tab)
+		defer func() {
+			p.untilStatus(session, sessions.Completed)
+			tab.Wait(`document.querySelector("#session-head").textContent.includes("Completed")`)
+			tab.Wait(`document.querySelector("#session-now").textContent.includes("Refunded a part.")`)
+			stayed(t, tab, "the session")
+			// The rows are those of the page as it would be drawn now, in their order.
+			ids := `[...document.querySelectorAll("#events > *")].map((e) => e.id).join()`
+			live := browsertest.Eval[string](tab, ids)
+			tab.Go(base + templates.SessionURL(session.String()))
+			if drawn := browsertest.Eval[string](tab, ids); drawn != live {
+				t.Errorf("%s: the rows are %s, and should be %s", look.who, live, drawn)
+			}
+			sound(tab)
+		}()
+	}
+	p.answer("responder", q, choose(q, "B"))
+}

@@ -1,0 +1,253 @@
+// What happens while the page is open. The page has one WebSocket; each element
+// with data-live names the topic whose changes belong into it. docs/live.md has
+// the protocol. Without a connection everything else on the page still works.
+import { apply, refresh } from "./patch.js";
+import { showTimes } from "./times.js";
+
+const silent = 35e3; // the server speaks every 15 s
+const noticed = 3e3; // a shorter cut is nobody's concern
+const waits = [250, 15e3];
+const longest = 8; // ms of work at once
+const queued = 2000;
+
+let socket;
+let tries = 0;
+let again;
+let heard = 0;
+let lostAt = 0;
+let over = false;
+let work = [];
+let planned = false;
+const topics = new Map(); // by name: what the page has of it
+
+const byId = (id) => document.getElementById(id);
+const form = () => document.querySelector("form.answer-form");
+
+function collect() {
+  const old = new Map(topics);
+  topics.clear();
+  for (const element of document.querySelectorAll("[data-live]")) {
+    const { live, seq, after, scale, view } = element.dataset;
+    const had = old.get(live);
+    topics.set(live, { seq: Math.max(Number(seq) || 0, had?.seq ?? 0), after: Number(after) || 0, scale: Number(scale) || 0, view });
+  }
+  if (document.querySelector("[data-waiting]")) topics.set("me", {});
+}
+
+function send(what) {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(what));
+}
+
+const subscribe = (name) => send({ op: "sub", t: name, ...topics.get(name) });
+
+function banner(words) {
+  const bar = byId("connection");
+  bar.hidden = !words;
+  if (!words) return;
+  bar.firstElementChild.textContent = bar.dataset[words];
+  bar.lastElementChild.hidden = words !== "lost";
+}
+
+function connect() {
+  clearTimeout(again);
+  if (over || socket?.readyState <= WebSocket.OPEN) return;
+  heard = Date.now();
+  socket = new WebSocket(location.origin.replace(/^http/, "ws") + "/ws");
+  const mine = socket;
+  socket.onopen = () => {
+    tries = 0;
+    topics.forEach((_, name) => subscribe(name));
+    document.documentElement.dataset.connected = "";
+    if (lostAt && Date.now() - lostAt > noticed) {
+      banner("back");
+      setTimeout(() => !lostAt && banner(), 2000);
+    } else banner();
+    lostAt = 0;
+  };
+  socket.onmessage = ({ data }) => {
+    heard = Date.now();
+    hear(JSON.parse(data));
+  };
+  socket.onclose = ({ code }) => mine === socket && lose(code);
+}
+
+function lose(code) {
+  delete document.documentElement.dataset.connected;
+  if (code === 4401) {
+    keepDraft();
+    return location.reload();
+  }
+  if (code === 4403) {
+    over = true;
+    return banner("over");
+  }
+  lostAt ||= Date.now();
+  setTimeout(() => lostAt && banner("lost"), noticed);
+  const most = Math.min(waits[0] * 2 ** tries++, waits[1]);
+  again = setTimeout(connect, most / 2 + (Math.random() * most) / 2);
+}
+
+function hear(said) {
+  if (said.ping) return send({ op: "pong" });
+  if (said.going || said.refused === "resync") return said.refused && offer();
+  if (said.refused || !topics.has(said.t)) return;
+  const has = topics.get(said.t);
+  if (said.to) {
+    if (said.to < has.seq) return; // seen already
+    if (said.from > has.seq + 1) return subscribe(said.t); // something is missing
+    has.seq = said.to;
+  }
+  if (work.length + said.ops.length > queued) {
+    work = [];
+    return refreshAll();
+  }
+  work.push(...said.ops.map((op) => [said.t, op]));
+  plan();
+}
+
+function plan() {
+  if (planned) return;
+  planned = true;
+  // A hidden tab draws no frames.
+  if (document.hidden) setTimeout(flush, 0);
+  else requestAnimationFrame(flush);
+}
+
+function flush() {
+  planned = false;
+  const until = performance.now() + longest;
+  const follow = following();
+  const had = byId("events")?.childElementCount;
+  while (work.length > 0 && performance.now() < until) {
+    const [topic, op] = work.shift();
+    if (!apply(op)) offer(topic);
+  }
+  settle();
+  if (follow) follow();
+  else if (had !== undefined && byId("events").childElementCount > had) offerBottom();
+  if (work.length > 0) plan();
+}
+
+/** What the server can't know: where the reader is. */
+function settle() {
+  showTimes(document);
+  for (const link of document.querySelectorAll("#queue a[data-row]")) {
+    link.toggleAttribute("aria-current", new URL(link.href).pathname === location.pathname);
+  }
+  const waiting = document.querySelector("[data-waiting]")?.dataset.waiting;
+  if (waiting !== undefined) {
+    const title = document.title.replace(/^\(\d+\) /, "");
+    document.title = waiting > 0 ? `(${waiting}) ${title}` : title;
+  }
+  tellNews();
+  announce();
+}
+
+// Of a question: what has become of it, beside what the reader is writing.
+function tellNews() {
+  const page = document.querySelector(".news");
+  const news = byId("question-news");
+  if (!page || !news) return;
+  const same = page.dataset.version === news.dataset.version && page.dataset.status === news.dataset.status;
+  page.toggleAttribute("data-told", !same);
+  if (same) return;
+  if (!form()) return refreshAll();
+  if (news.dataset.status !== "pending") for (const button of form().querySelectorAll("button:not([type=button])")) button.disabled = true;
+}
+
+// For who doesn't see it: that a session's state has changed.
+let state;
+function announce() {
+  const now = document.querySelector("#session-head .tag")?.textContent.trim();
+  if (state !== undefined && now !== undefined && now !== state) byId("announce").textContent = now;
+  state = now;
+}
+
+// The timeline follows while its end is in view, and stays where it is read.
+function scroller() {
+  for (let at = byId("events"); at; at = at.parentElement) {
+    if (at.scrollHeight > at.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(at).overflowY)) return at;
+  }
+  return document.scrollingElement;
+}
+
+function following() {
+  if (!byId("events")?.dataset.live) return null;
+  const box = scroller();
+  if (box.scrollHeight - box.scrollTop - box.clientHeight > 80) return null;
+  return () => box.scrollTo({ top: box.scrollHeight });
+}
+
+function offerBottom() {
+  const last = byId("events").lastElementChild;
+  const pill = byId("pill");
+  if (!last || last.getBoundingClientRect().top < innerHeight) return;
+  pill.dataset.to = last.id;
+  pill.hidden = false;
+}
+
+/** Offers to load the page anew, where that would move what is being read. */
+function offer(topic) {
+  if (topic === "inbox" && !byId("queue")) return refreshAll(); // an empty inbox: nothing to move
+  delete byId("pill").dataset.to;
+  byId("pill").hidden = false;
+}
+
+async function refreshAll() {
+  if (form() && changed(form())) return offer();
+  byId("pill").hidden = true;
+  await refresh();
+  collect();
+  topics.forEach((_, name) => subscribe(name));
+  settle();
+}
+
+const changed = (f) => [...f.elements].some((e) => (e.type === "radio" ? e.checked !== e.defaultChecked : e.value !== e.defaultValue));
+
+const draftKey = () => "draft " + location.pathname;
+
+function keepDraft() {
+  const f = form();
+  if (f) sessionStorage.setItem(draftKey(), JSON.stringify([...new FormData(f)].filter(([name]) => name !== "version")));
+}
+
+function restoreDraft() {
+  const draft = sessionStorage.getItem(draftKey());
+  sessionStorage.removeItem(draftKey());
+  if (!draft || !form()) return;
+  for (const [name, value] of JSON.parse(draft)) {
+    for (const e of form().querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
+      if (e.type === "radio") e.checked = e.value === value;
+      else e.value = value;
+    }
+  }
+}
+
+export function startLive() {
+  if (!byId("connection")) return;
+  restoreDraft();
+  collect();
+  settle();
+  if (topics.size === 0) return;
+  connect();
+  setInterval(() => {
+    if (socket?.readyState === WebSocket.OPEN && Date.now() - heard > silent) {
+      const dead = socket;
+      socket = undefined;
+      dead.close();
+      lose();
+    }
+  }, 5000);
+  addEventListener("online", connect);
+  addEventListener("pagehide", () => socket?.close());
+  addEventListener("pageshow", ({ persisted }) => persisted && connect());
+  document.addEventListener("visibilitychange", () => document.hidden || connect());
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("[data-reconnect]")) connect();
+    const more = target.closest("[data-refresh]");
+    if (!more) return;
+    byId("pill").hidden = true;
+    if (more.dataset.to) byId(more.dataset.to)?.scrollIntoView({ block: "end" });
+    else refreshAll();
+  });
+}

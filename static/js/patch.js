@@ -1,0 +1,77 @@
+// Puts the server's changes into the page: ops of frames, each naming the
+// element that it is about. Elements are told apart by their ids and morphed, so
+// that what the reader has opened, chosen or focused stays as it is.
+import { showTimes } from "./times.js";
+
+const kept = new Set(["open", "data-counted"]); // the reader's, not the server's
+const callbacks = {
+  beforeAttributeUpdated: (name) => !kept.has(name),
+  // What was cut for the list and loaded in full since is not taken away.
+  beforeNodeRemoved: (node) => !(node.nodeType === 1 && "loaded" in node.dataset),
+};
+
+const editing = (element) => {
+  const active = document.activeElement;
+  return element !== active && element.contains(active) && active.matches("input:not([type=radio]), textarea, select");
+};
+
+function parse(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content.firstElementChild;
+}
+
+/** Makes element look as html says. False: somebody is writing in it. */
+export function morph(element, html) {
+  if (editing(element)) return false;
+  Idiomorph.morph(element, html, { morphStyle: "outerHTML", callbacks });
+  return true;
+}
+
+/** What each op does; its result, if false, says that it could not be done. */
+const does = {
+  put(list, id, after, html) {
+    const there = document.getElementById(id);
+    if (there) return morph(there, html);
+    const rows = document.getElementById(list);
+    const before = after && document.getElementById(after);
+    if (!rows || (after && !before && rows.childElementCount > 0)) return false;
+    const row = parse(html);
+    if (before) before.after(row);
+    else rows.prepend(row);
+    return true;
+  },
+  morph(selector, html) {
+    return [...document.querySelectorAll(selector)].every((element) => morph(element, html));
+  },
+  row(list, selector, html) {
+    const row = document.querySelector(selector);
+    return row ? morph(row, html) : does.new(list);
+  },
+  new(list) {
+    return !document.querySelector(`#${list}[data-new]`);
+  },
+  remove(selector) {
+    document.querySelector(selector)?.remove();
+    return true;
+  },
+  resync: () => false,
+};
+
+/** Does one op. False says that the page should be loaded anew. */
+export function apply([name, ...what]) {
+  return does[name] ? does[name](...what) : true;
+}
+
+/** Loads the page anew in place: the reader keeps place, focus and draft. */
+export async function refresh() {
+  const reply = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+  if (!reply.ok || reply.redirected) return location.reload();
+  const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+  const next = page.querySelector(".app");
+  if (!next) return location.reload();
+  document.title = page.title;
+  document.documentElement.dataset.now = page.documentElement.dataset.now;
+  Idiomorph.morph(document.querySelector(".app"), next, { morphStyle: "outerHTML", ignoreActiveValue: true, callbacks });
+  showTimes(document);
+}

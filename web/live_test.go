@@ -1,0 +1,395 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"baton/internal/auth"
+	"baton/internal/id"
+	"baton/internal/tools"
+)
+
+// wire is a page's connection as a program has it.
+type wire struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+func (w world) dial(header http.Header) (*websocket.Conn, *http.Response, error) {
+	return websocket.DefaultDialer.DialContext(w.t.Context(), "ws"+strings.TrimPrefix(w.server.URL, "http")+"/ws", header)
+}
+
+// cookieOf signs somebody of the world in, and is their Cookie header.
+func (w world) cookieOf(name string) (header, login string) {
+	w.t.Helper()
+	token, err := w.accounts.MakeLink(w.t.Context(), auth.CLI("t"), name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if login, err = w.accounts.SignIn(w.t.Context(), token, "test"); err != nil {
+		w.t.Fatal(err)
+	}
+	return "baton=" + login, login
+}
+
+// watch opens a connection for somebody.
+func (w world) watch(name string) wire {
+	w.t.Helper()
+	cookie, _ := w.cookieOf(name)
+	return w.watchAs(cookie)
+}
+
+func (w world) watchAs(cookie string) wire {
+	w.t.Helper()
+	conn, _, err := w.dial(http.Header{"Origin": {w.server.URL}, "Cookie": {cookie}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { conn.Close() })
+	return wire{w.t, conn}
+}
+
+func (c wire) send(what any) {
+	c.t.Helper()
+	if err := c.conn.WriteJSON(what); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// said is whatever the server says to a page.
+type said struct {
+	T       string
+	From    int64
+	To      int64
+	Ops     [][]string
+	Refused string
+	Ping    string
+	Going   bool
+}
+
+func (c wire) next() said {
+	c.t.Helper()
+	var s said
+	if err := c.conn.ReadJSON(&s); err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// closed waits for the end and is its code.
+func (c wire) closed() int {
+	c.t.Helper()
+	for {
+		if _, _, err := c.conn.ReadMessage(); err != nil {
+			e, ok := err.(*websocket.CloseError) //nolint:errorlint // it is never wrapped
+			if !ok {
+				c.t.Fatalf("no close code: %v", err)
+			}
+			return e.Code
+		}
+	}
+}
+
+// until reads frames up to an event, checks that they leave nothing out, and
+// returns their ops.
+func (c wire) until(seq, to int64) (ops [][]string) {
+	c.t.Helper()
+	for seq < to {
+		s := c.next()
+		if s.From > seq+1 {
+			c.t.Fatalf("a frame begins at %d, and %d was the last one", s.From, seq)
+		}
+		seq = max(seq, s.To)
+		ops = append(ops, s.Ops...)
+	}
+	return ops
+}
+
+// opsText are ops as they are, one a line.
+func opsText(ops [][]string) string {
+	var b strings.Builder
+	for _, op := range ops {
+		fmt.Fprintln(&b, strings.Join(op, "|"))
+	}
+	return b.String()
+}
+
+func sub(session id.Session, seq int64) map[string]any {
+	return map[string]any{"op": "sub", "t": "session:" + session.String(), "seq": seq}
+}
+
+// R: V1, V6
+func TestAPageGetsWhatItMissedAndThenWhatHappensEachOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	session := w.start("desk")
+	worker := w.work(session)
+	worker.ask("query_db", `{"sql": "select 1"}`, tools.Ready)
+	c := w.watch("viewer")
+	c.send(sub(session, 0))
+	first := w.lastSeq(session)
+	ops := c.until(0, first)
+	if text := opsText(ops); !strings.Contains(text, `id="call-1"`) || !strings.Contains(text, "session-head") {
+		t.Errorf("the page is not brought up to date: %s", text)
+	}
+	worker.end("query_db", succeeded(t, `[1]`), nil, "a\nb\n")
+	ops = c.until(first, w.lastSeq(session))
+	if text := opsText(ops); strings.Count(text, "put|events|call-1|") != 1 {
+		t.Errorf("the call's end is %s", text)
+	}
+	// Another page that comes back with what it has seen gets the rest alone.
+	again := w.watch("viewer")
+	again.send(sub(session, first))
+	if text := opsText(again.until(first, w.lastSeq(session))); strings.Count(text, "put|") != 1 || !strings.Contains(text, `id="call-1"`) {
+		t.Errorf("the rest is %s", text)
+	}
+}
+
+func (w world) lastSeq(session id.Session) int64 {
+	w.t.Helper()
+	v, err := w.deps.Sessions.Get(w.t.Context(), auth.System(), session)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v.LastSeq
+}
+
+// R: V1, V2
+// case: fault F23
+func TestAClientThatComesBackHasNoGapAndNoRepeat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	session := w.start("desk")
+	worker := w.work(session)
+	seen := int64(0)
+	cookie, _ := w.cookieOf("viewer")
+	for _, missed := range []int{1, 50} {
+		for range missed {
+			worker.ask("query_db", `{"sql": "select 1"}`, tools.Ready)
+			worker.end("query_db", succeeded(t, `[1]`), nil, "")
+		}
+		c := w.watchAs(cookie)
+		c.send(sub(session, seen))
+		last := w.lastSeq(session)
+		rows := map[string]int{}
+		for _, op := range c.until(seen, last) {
+			if op[0] == "put" {
+				rows[op[2]]++
+			}
+		}
+		for row, n := range rows {
+			if n != 1 {
+				t.Errorf("%s came %d times", row, n)
+			}
+		}
+		if len(rows) < missed {
+			t.Errorf("%d rows after %d calls were missed", len(rows), missed)
+		}
+		seen = last
+		c.conn.Close()
+	}
+	// More than a page can take up is a page anew.
+	ahead := w.watchAs(cookie)
+	ahead.send(sub(session, seen+1000))
+	if s := ahead.next(); len(s.Ops) != 1 || s.Ops[0][0] != "resync" {
+		t.Errorf("a page that knows more than there is gets %+v", s)
+	}
+}
+
+// R: V5
+// case: abuse A08
+func TestAHandshakeFromElsewhereIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cookie, _ := w.cookieOf("viewer")
+	own, _ := url.Parse(w.server.URL)
+	for name, header := range map[string]http.Header{
+		"no origin":     {"Cookie": {cookie}},
+		"null":          {"Cookie": {cookie}, "Origin": {"null"}},
+		"another site":  {"Cookie": {cookie}, "Origin": {"https://evil.example"}},
+		"another port":  {"Cookie": {cookie}, "Origin": {"http://127.0.0.1:1"}},
+		"a longer name": {"Cookie": {cookie}, "Origin": {"http://" + own.Host + ".evil.example"}},
+		"a file":        {"Cookie": {cookie}, "Origin": {"file://" + own.Host}},
+		"another host":  {"Cookie": {cookie}, "Origin": {"http://evil.example"}, "Host": {"evil.example"}},
+	} {
+		conn, res, err := w.dial(header)
+		if err == nil {
+			conn.Close()
+			t.Errorf("%s: let in", name)
+		} else if res == nil || res.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %v %v", name, res, err)
+		}
+	}
+	if got := w.as("viewer").get("/ws"); got.status != http.StatusForbidden {
+		t.Errorf("without a handshake: %d", got.status)
+	}
+}
+
+// R: V5
+// case: abuse A09
+func TestAConnectionEndsWithTheRightsItWasOpenedWith(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	nobody := w.watchAs("x=y")
+	if code := nobody.closed(); code != closeNotSignedIn {
+		t.Errorf("not signed in: %d", code)
+	}
+	for name, c := range map[string]struct {
+		end  func(login string)
+		code int
+	}{
+		"signed out": {func(login string) {
+			if err := w.accounts.SignOut(t.Context(), login); err != nil {
+				t.Error(err)
+			}
+		}, closeNotSignedIn},
+		"disabled": {func(string) { w.exec(`update people set disabled_at = now() where name = 'responder'`) }, closeNotSignedIn},
+		"another role": {func(string) {
+			w.exec(`update memberships set role = 'viewer' where person_id = (select id from people where name = 'supervisor')`)
+		}, closeNoAccess},
+		"out of their team": {func(string) {
+			w.exec(`delete from memberships where person_id = (select id from people where name = 'admin')`)
+		}, closeNoAccess},
+	} {
+		who := map[string]string{"signed out": "viewer", "disabled": "responder", "another role": "supervisor", "out of their team": "admin"}[name]
+		cookie, login := w.cookieOf(who)
+		watching := w.watchAs(cookie)
+		watching.send(map[string]any{"op": "sub", "t": "me"})
+		watching.next()
+		c.end(login)
+		if code := watching.closed(); code != c.code {
+			t.Errorf("%s: closed with %d, want %d", name, code, c.code)
+		}
+	}
+}
+
+func (w world) exec(sql string) {
+	w.t.Helper()
+	tag, err := w.db.Exec(w.t.Context(), sql)
+	if err != nil || tag.RowsAffected() == 0 {
+		w.t.Fatalf("%s: %d rows, %v", sql, tag.RowsAffected(), err)
+	}
+}
+
+// R: V5, K2
+// case: abuse A13
+func TestWhatIsAnotherTeamsLooksLikeWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	theirs, question := w.start("ledger"), w.question("ledger")
+	c := w.watch("viewer")
+	for topic, code := range map[string]string{
+		"session:" + theirs.String():               "session_not_found",
+		"session:" + id.New[id.Session]().String(): "session_not_found",
+		"session:x":                          "session_not_found",
+		"escalation:" + question.ID.String(): "escalation_not_found",
+		"escalation:esc_1":                   "escalation_not_found",
+		"decisions":                          "topic_unknown",
+		"":                                   "topic_unknown",
+		"session:":                           "topic_unknown",
+	} {
+		c.send(map[string]any{"op": "sub", "t": topic})
+		if s := c.next(); s.Refused != code || s.T != topic {
+			t.Errorf("%s: %+v", topic, s)
+		}
+	}
+	// A list has what the reader may see, and nothing else.
+	mine := w.question("desk")
+	c.send(map[string]any{"op": "sub", "t": "inbox"})
+	if text := opsText(c.next().Ops); !strings.Contains(text, mine.ID.String()) || strings.Contains(text, question.ID.String()) {
+		t.Errorf("the inbox is %s", text)
+	}
+	c.send(map[string]any{"op": "sub", "t": "sessions"})
+	if text := opsText(c.next().Ops); strings.Contains(text, theirs.String()) || !strings.Contains(text, mine.Session.String()) {
+		t.Errorf("the sessions are %s", text)
+	}
+}
+
+// R: V5
+func TestAClientThatFloodsOrLiesIsShownTheDoor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	session := w.start("desk")
+	for name, c := range map[string]struct {
+		do   func(wire)
+		code int
+	}{
+		"a flood": {func(c wire) {
+			for range 2 * liveMessages {
+				if c.conn.WriteJSON(map[string]any{"op": "pong"}) != nil {
+					return
+				}
+			}
+		}, closeTooMuch},
+		"topics without end": {func(c wire) {
+			for i := range liveTopicsMost + 1 {
+				_ = c.conn.WriteJSON(map[string]any{"op": "sub", "t": "session:" + w.session(session, i).String()})
+			}
+		}, closeTooMuch},
+		"no JSON":      {func(c wire) { _ = c.conn.WriteMessage(websocket.TextMessage, []byte("{")) }, websocket.ClosePolicyViolation},
+		"binary":       {func(c wire) { _ = c.conn.WriteMessage(websocket.BinaryMessage, []byte("{}")) }, websocket.ClosePolicyViolation},
+		"another verb": {func(c wire) { c.send(map[string]any{"op": "answer", "t": "inbox"}) }, websocket.ClosePolicyViolation},
+		"a novel": {func(c wire) {
+			_ = c.conn.WriteJSON(map[string]any{"op": "sub", "t": strings.Repeat("x", liveMessageMost)})
+		}, websocket.CloseMessageTooBig},
+	} {
+		watching := w.watch("viewer")
+		c.do(watching)
+		if code := watching.closed(); code != c.code {
+			t.Errorf("%s: closed with %d, want %d", name, code, c.code)
+		}
+	}
+	// Numbers that can't be are taken for what they can mean.
+	liar := w.watch("viewer")
+	liar.send(map[string]any{"op": "sub", "t": "session:" + session.String(), "seq": -5, "after": 1 << 60, "scale": -1, "view": "x"})
+	if s := liar.next(); s.Refused != "" || len(s.Ops) == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// session is one of many.
+func (w world) session(first id.Session, i int) id.Session {
+	if i == 0 {
+		return first
+	}
+	return w.start("desk")
+}
+
+// R: V4, Q4
+// case: abuse A01
+func TestWhatToolsAndModelsWriteIsTextInFrames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	session := w.start("desk")
+	worker := w.work(session)
+	const evil = `<img src=x onerror=alert(1)></script><script>alert(2)</script>`
+	worker.ask("query_db", fmt.Sprintf(`{"sql": %q}`, evil), tools.Ready)
+	worker.end("query_db", succeeded(t, fmt.Sprintf(`[%q]`, evil)), nil, evil)
+	c := w.watch("admin")
+	c.send(map[string]any{"op": "sub", "t": "session:" + session.String(), "view": "technical"})
+	text := opsText(c.until(0, w.lastSeq(session)))
+	if strings.Contains(text, "<img src=x") || strings.Contains(text, "<script>alert") || !strings.Contains(text, "&lt;img src=x") {
+		t.Errorf("frames hold %s", text)
+	}
+}
+
+// R: V1
+func TestTheServerSaysWhenItGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stopping := make(chan struct{})
+	w = w.served(func(d *Deps) { d.Stopping = stopping }, func(*http.Server) {})
+	c := w.watch("viewer")
+	close(stopping)
+	if s := c.next(); !s.Going {
+		t.Errorf("%+v", s)
+	}
+	if code := c.closed(); code != websocket.CloseGoingAway {
+		t.Errorf("closed with %d", code)
+	}
+}
