@@ -136,7 +136,7 @@ func (s *site) feedOf(ctx context.Context, actor auth.Actor, m pageMessage) (*fe
 		if window(v.LastSeq)-key.after > 2*eventsShown {
 			return nil, problem.New(problem.Gone, "resync", nil) // the page is too old
 		}
-		open = func(ctx context.Context, r reader) (source, error) { return s.openSession(r, session, key) }
+		open = func(_ context.Context, r reader) (source, error) { return s.openSession(r, session, key) }
 	case kind == "escalation" && name != "":
 		esc, err := id.Parse[id.Escalation](name)
 		if err != nil || esc.IsZero() {

@@ -46,10 +46,11 @@ func (w world) watch(name string) wire {
 
 func (w world) watchAs(cookie string) wire {
 	w.t.Helper()
-	conn, _, err := w.dial(http.Header{"Origin": {w.server.URL}, "Cookie": {cookie}})
+	conn, res, err := w.dial(http.Header{"Origin": {w.server.URL}, "Cookie": {cookie}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	res.Body.Close()
 	w.t.Cleanup(func() { conn.Close() })
 	return wire{w.t, conn}
 }
@@ -218,11 +219,15 @@ func TestAHandshakeFromElsewhereIsRefused(t *testing.T) {
 		"another host":  {"Cookie": {cookie}, "Origin": {"http://evil.example"}, "Host": {"evil.example"}},
 	} {
 		conn, res, err := w.dial(header)
+		if res == nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		res.Body.Close()
 		if err == nil {
 			conn.Close()
-			t.Errorf("%s: let in", name)
-		} else if res == nil || res.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: %v %v", name, res, err)
+		}
+		if res.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %d", name, res.StatusCode)
 		}
 	}
 	if got := w.as("viewer").get("/ws"); got.status != http.StatusForbidden {

@@ -135,7 +135,7 @@ func (h *Hub) send(ctx context.Context, me string) {
 	greet := time.NewTicker(helloEvery)
 	defer greet.Stop()
 	for {
-		payload := ""
+		var payload string
 		select {
 		case <-ctx.Done():
 			return
