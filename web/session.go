@@ -72,6 +72,7 @@ func (s *site) showSession(c echo.Context) error {
 	}
 	p := r.sessionPart(v, agent, t, questions)
 	p.After, p.Show = after, c.QueryParam("show")
+	p.Live = upTo == v.LastSeq && !v.Status.Ended()
 	p.Filters = r.filters(p, t.rows)
 	if r.seesExact(v.Team) {
 		p.Looks = r.looks(p)
