@@ -17,9 +17,10 @@ var noTime time.Time
 // reply tells what the agent wrote and which calls it asked for. Sentences leave
 // out a reply that is nothing but calls.
 func (t *timeline) reply(e sessions.Event, d replied) {
-	if e.Turn == t.session.Turn {
-		t.turnSteps++
+	if e.Turn != t.turn {
+		t.turn, t.turnSteps = e.Turn, 0
 	}
+	t.turnSteps++
 	took := time.Duration(d.MS) * time.Millisecond
 	text := strings.TrimSpace(d.Text)
 	entry := templates.Event{Kind: templates.EventModel, Tone: "agent", Icon: "brain", Text: t.r.say("event.agent_says"), Detail: text, Said: true, Took: took}
