@@ -91,7 +91,7 @@ func TestAQuestionIsAnsweredOnItsPageAndTakenBack(t *testing.T) {
 		t.Fatalf("%d to %q", got.status, to)
 	}
 	next := b.get(to)
-	next.has(t, http.StatusOK, "ESC-1 answered: A.", `action="`+questionPath(e)+`/undo"`, "(1) ")
+	next.has(t, http.StatusOK, "ESC-1 answered: A, Refund it.", `action="`+questionPath(e)+`/undo"`, "(1) ")
 	b.get(questionPath(e)).has(t, http.StatusOK, "Going out", "You answered A: Refund it", "Mention the order.", `action="`+questionPath(e)+`/undo"`)
 	b.get("/inbox?view=going-out").has(t, http.StatusOK, questionPath(e))
 
@@ -557,7 +557,7 @@ func TestOpeningAPageWritesNothing(t *testing.T) {
 	}
 	readOnly := pgtest.Open(t, pgtest.URL(w.db)+"&default_transaction_read_only=on")
 	deps := w.deps
-	deps.Accounts, deps.Sessions, deps.Definitions = auth.NewAccounts(readOnly), sessions.NewStore(readOnly), definition.NewStore(readOnly, definition.Known{}, nil)
+	deps.Accounts, deps.Sessions, deps.Definitions = auth.NewAccounts(readOnly), sessions.NewStore(readOnly, nil), definition.NewStore(readOnly, definition.Known{}, nil)
 	deps.Escalations, deps.Inserter, deps.Log = escalation.NewStore(readOnly), (*jobs.Inserter)(nil), slog.New(slog.NewTextHandler(io.Discard, nil))
 	server := httptest.NewServer(New(deps))
 	defer server.Close()
