@@ -20,6 +20,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -98,8 +99,12 @@ func sheet() []byte {
 		}
 		whole.Write(body)
 	}
-	return whole.Bytes()
+	return notes.ReplaceAll(whole.Bytes(), nil)
 }
+
+// notes are what only those who write the sheet need: comments, indents, empty
+// lines.
+var notes = regexp.MustCompile(`(?s)/\*.*?\*/|(?m:^\s+)`)
 
 func pack(name string, body []byte) Asset {
 	types := map[string]string{

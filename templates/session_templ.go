@@ -42,7 +42,7 @@ type Session struct {
 	Summary   string        // of a session of which not all is shown
 	After     int64         // the events shown are those after this one
 	LastSeq   int64         // up to this one
-	Live      bool          // the latest: what happens next belongs here
+	Live      bool          // more may come after them
 	Events    []Event
 	Now       []Now
 	Result    *Result

@@ -161,6 +161,7 @@ func (s sample) told(ctx context.Context, w *story, v sessions.Session, technica
 	tl.until(tl.r.now)
 	agent := definition.Version{Agent: definition.Agent{Budgets: definition.Budgets{StepsPerTurn: 40, Calls: 50, Tokens: 120_000, CostMicros: 1_000_000}}}
 	p := tl.r.sessionPart(v, agent, tl, nil)
+	p.Events = tl.list()
 	p.Filters, p.Looks = tl.r.filters(p, tl.rows), tl.r.looks(p)
 	return tl, p
 }

@@ -71,8 +71,8 @@ func (s *site) showSession(c echo.Context) error {
 		return err
 	}
 	p := r.sessionPart(v, agent, t, questions)
-	p.Live = c.QueryParam("before") == ""
-	p.After, p.Show = after, c.QueryParam("show")
+	p.Events, p.After, p.Show = t.list(), after, c.QueryParam("show")
+	p.Live = upTo == v.LastSeq && !v.Status.Ended()
 	p.Filters = r.filters(p, t.rows)
 	if r.seesExact(v.Team) {
 		p.Looks = r.looks(p)
@@ -159,13 +159,13 @@ func (r reader) filters(p templates.Session, rows []*row) []templates.View {
 	return list
 }
 
-// sessionPart is all that a page shows of a session, from its row and from what
-// its events tell.
+// sessionPart is what a page shows of a session but for its rows, from the
+// session as it stands and from what its events tell.
 func (r reader) sessionPart(v sessions.Session, agent definition.Version, t *timeline, questions []escalation.Escalation) templates.Session {
 	p := templates.Session{
 		ID: v.ID.String(), Title: firstLine(v.Task, titleMost), Agent: r.agent(v.Agent.Slug), State: r.sessionState(v),
 		Scripted: strings.HasPrefix(v.Model, "scripted/"), Meters: r.meters(v, agent.Agent.Budgets, t.turnSteps),
-		Technical: t.technical, Events: t.list(), LastSeq: t.seq, Facts: r.sessionFacts(v, t.recovered), Now: r.sessionNow(v, questions, t), Result: r.result(v),
+		Technical: t.technical, LastSeq: t.seq, Facts: r.sessionFacts(v, t.recovered), Now: r.sessionNow(v, questions, t), Result: r.result(v),
 	}
 	if strings.TrimSpace(v.Task) != p.Title {
 		p.Task = v.Task

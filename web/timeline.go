@@ -28,12 +28,12 @@ type timeline struct {
 	open      int    // the call of which everything is shown
 	lang      string // of the agent's texts
 
-	rows      []*row
-	at        map[int]*row       // the rows of calls, by number
-	plans     map[int]tools.Plan // all that are known
-	seq       int64              // of the latest event
-	turnSteps int                // steps in the session's latest turn
-	recovered int
+	rows            []*row
+	at              map[int]*row       // the rows of calls, by number
+	plans           map[int]tools.Plan // all that are known
+	seq             int64              // of the latest event
+	turn, turnSteps int                // the latest turn, and the steps in it
+	recovered       int
 
 	chart     chart
 	running   map[int]time.Time // the calls that run, since when

@@ -17,9 +17,10 @@ var noTime time.Time
 // reply tells what the agent wrote and which calls it asked for. Sentences leave
 // out a reply that is nothing but calls.
 func (t *timeline) reply(e sessions.Event, d replied) {
-	if e.Turn == t.session.Turn {
-		t.turnSteps++
+	if e.Turn != t.turn {
+		t.turn, t.turnSteps = e.Turn, 0
 	}
+	t.turnSteps++
 	took := time.Duration(d.MS) * time.Millisecond
 	text := strings.TrimSpace(d.Text)
 	entry := templates.Event{Kind: templates.EventModel, Tone: "agent", Icon: "brain", Text: t.r.say("event.agent_says"), Detail: text, Said: true, Took: took}
@@ -77,7 +78,8 @@ func (t *timeline) addCall(e sessions.Event, p tools.Plan) *row {
 	}
 	if sentence != title {
 		entry.Detail = sentence
-	} else if t.technical {
+	}
+	if t.technical {
 		entry.Brief = values(p.Call.Args)
 	}
 	if t.open == p.Call.N {
@@ -149,7 +151,7 @@ func (t *timeline) end(e sessions.Event) error {
 			r.Detail = ""
 		}
 	}
-	r.spans = callSpans(e, d, look)
+	r.spans = callSpans(e, d, look, r.At)
 	r.label = r.Result
 	switch {
 	case d.Result.Status() == tools.Success && r.Attempts <= 1 && r.Result == t.r.say("call.done"):
@@ -196,7 +198,7 @@ func (t *timeline) howEnded(e *templates.Event, result tools.Result) templates.L
 // callSpans are the bars of a call: a lead-in while it was queued, one for each
 // attempt and a line for the wait between two. Times of the worker are taken
 // against the end, which the database says, so that two clocks don't show.
-func callSpans(e sessions.Event, d callEnded, look templates.Look) (spans []span) {
+func callSpans(e sessions.Event, d callEnded, look templates.Look, asked time.Time) (spans []span) {
 	attempts := d.Attempts
 	if len(attempts) == 0 {
 		spans = []span{{look, e.At.Add(-time.Duration(d.TotalMS) * time.Millisecond), e.At}}
@@ -220,9 +222,13 @@ func callSpans(e sessions.Event, d callEnded, look templates.Look) (spans []span
 			spans = append(spans, s)
 		}
 	}
-	if d.QueuedMS > 0 && len(attempts) == 0 {
-		from := spans[0].from
-		spans = append([]span{{templates.LookQueue, from.Add(-time.Duration(d.QueuedMS) * time.Millisecond), from}}, spans...)
+	begun := spans[0].from
+	queued := begun.Add(-time.Duration(d.QueuedMS) * time.Millisecond)
+	if queued.Before(asked) {
+		queued = asked
+	}
+	if d.QueuedMS > 0 && queued.Before(begun) {
+		spans = append([]span{{templates.LookQueue, queued, begun}}, spans...)
 	}
 	if d.Result.Status() == tools.Partial {
 		spans = twoTone(spans, d.Result)

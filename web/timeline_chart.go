@@ -4,6 +4,7 @@ import (
 	"context"
 	"sort"
 	"time"
+	"unicode"
 
 	"baton/internal/i18n"
 	"baton/templates"
@@ -37,14 +38,14 @@ type span struct {
 // Places on the chart are in hundredths of a percent.
 const (
 	whole     = 10_000
-	narrowest = 50 // of a bar that is to be seen
-	labelGap  = 80
-	labelRoom = 7_200 // a label begins before this, or ends before its bar
+	narrowest = 50  // of a bar that is to be seen
+	labelGap  = 80  // between a bar and its label
+	letter    = 140 // of a label, about
 )
 
 // scales are the widths that a chart may have; each can be quartered.
 var scales = []time.Duration{
-	2 * time.Second, 4 * time.Second, 8 * time.Second, 12 * time.Second, 20 * time.Second, 40 * time.Second,
+	200 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 12 * time.Second, 20 * time.Second, 40 * time.Second,
 	time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 12 * time.Minute, 20 * time.Minute, 40 * time.Minute,
 	time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
@@ -125,20 +126,35 @@ func (c *chart) draw(spans []span, label string) (bars []templates.Bar, l templa
 	if label == "" || len(bars) == 0 {
 		return bars, l
 	}
-	switch begin := bars[0].X; {
-	case end <= labelRoom:
+	switch begin, room := bars[0].X, labelGap+widthOf(label); {
+	case end+room <= whole:
 		return bars, templates.Label{Text: label, X: end + labelGap}
-	case begin >= whole-labelRoom:
+	case begin >= room:
 		return bars, templates.Label{Text: label, X: begin - labelGap, End: true}
 	}
 	return bars, l
+}
+
+// widthOf is about how wide a label is on a chart of usual size.
+func widthOf(label string) (n int) {
+	for _, r := range label {
+		n += letter
+		if unicode.Is(unicode.Han, r) {
+			n += letter
+		}
+	}
+	return n
 }
 
 // axis are the marks on top, from the left to the right end.
 func (c *chart) axis(ctx context.Context) templates.Axis {
 	marks := make(templates.Axis, 5)
 	for i := range marks {
-		marks[i] = i18n.Span(ctx, c.scale*time.Duration(i)/4)
+		at := c.scale * time.Duration(i) / 4
+		marks[i] = i18n.Span(ctx, at)
+		if at > 0 && at%(100*time.Millisecond) != 0 && at < time.Second {
+			marks[i] = i18n.T(ctx, "axis.milliseconds", "n", at.Milliseconds())
+		}
 	}
 	return marks
 }

@@ -59,6 +59,7 @@ func (t *timeline) question(e sessions.Event) error {
 		}
 		entry.Icon, entry.Text = "undo-2", t.r.say("event.undone", "who", who)
 		t.asked++
+		entry.Since = e.At
 		t.questions[entry.URL] = t.add(e, entry, span{look: templates.LookHuman, from: e.At})
 		return nil
 	case sessions.EscalationAnswered:
@@ -94,7 +95,7 @@ func (t *timeline) raised(e sessions.Event, d escalation.Event, entry templates.
 		entry.Text = t.r.say("event.asked_approval")
 	}
 	r := t.add(e, entry, span{look: templates.LookHuman, from: e.At})
-	r.label = entry.Link
+	r.label, r.Since = entry.Link, e.At
 	t.questions[entry.URL] = r
 }
 
@@ -105,7 +106,7 @@ func (t *timeline) endQuestion(e sessions.Event, url string) {
 		return // asked before the first event told
 	}
 	delete(t.questions, url)
-	r.spans[0].to, r.seq, r.Took = e.At, e.Seq, e.At.Sub(r.At)
+	r.spans[0].to, r.seq, r.Took, r.Since = e.At, e.Seq, e.At.Sub(r.At), noTime
 }
 
 func message(d *escalation.Decision) string {

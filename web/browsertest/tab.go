@@ -102,10 +102,6 @@ func Open(t testing.TB, look Look) *Tab {
 			t.Errorf("the browser complained: %s", c)
 		}
 	})
-	scheme := "light"
-	if look.Dark {
-		scheme = "dark"
-	}
 	phone := look.Width < 700
 	options := []chromedp.EmulateViewportOption{}
 	if phone {
@@ -113,16 +109,32 @@ func Open(t testing.TB, look Look) *Tab {
 	}
 	tab.do(
 		chromedp.EmulateViewport(look.Width, look.Height, options...),
-		call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-			{Name: "prefers-color-scheme", Value: scheme},
-			{Name: "prefers-reduced-motion", Value: "reduce"},
-		}}),
+		tab.media(),
 		call(network.Enable, network.EnableParams{}),
 		call(log.Enable, cdp.Empty{}),
 		call(network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": look.Language}}),
 		call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: look.NoScripts}),
 	)
 	return tab
+}
+
+// media tells the page how its reader's system is set up.
+func (tab *Tab) media(more ...*emulation.MediaFeature) chromedp.Action[chromedp.Void] {
+	scheme := "light"
+	if tab.look.Dark {
+		scheme = "dark"
+	}
+	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: append([]*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme},
+		{Name: "prefers-reduced-motion", Value: "reduce"},
+	}, more...)})
+}
+
+// ForceColors lets the reader's system choose all colours, as high contrast
+// themes do.
+func (tab *Tab) ForceColors() {
+	tab.t.Helper()
+	tab.do(tab.media(&emulation.MediaFeature{Name: "forced-colors", Value: "active"}))
 }
 
 // hear runs inside the loop that reads from the browser: it only takes notes.
