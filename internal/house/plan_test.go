@@ -142,6 +142,8 @@ var doors = []door{
 	{path: "github.com/modelcontextprotocol", rooms: []string{"tools/mcp", "web"}},
 	{path: "code.dny.dev/ssrf", rooms: []string{"safehttp"}},
 	{path: "github.com/spf13", rooms: []string{"cmd/server"}},
+	{path: "github.com/emersion/go-smtp", rooms: []string{"demo"}, tests: []string{"mail", "tools/builtin"}},
+	{path: "net/smtp", rooms: []string{"mail"}},
 	{path: "github.com/nicksnyder/go-i18n", rooms: []string{"i18n"}},
 	{path: "github.com/google/uuid", rooms: []string{"id"}},
 	{path: "github.com/chromedp", rooms: []string{"web/browsertest"}, tests: []string{"web", "cmd/server"}},
