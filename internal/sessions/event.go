@@ -99,6 +99,11 @@ func columns(events []NewEvent) (c eventColumns, err error) {
 	return c, nil
 }
 
+// first is the first of the events, not in arrays.
+func (c eventColumns) first() []any {
+	return []any{c.turns[0], c.steps[0], c.calls[0], c.types[0], c.data[0]}
+}
+
 type eventColumns struct {
 	turns, steps, calls []int32
 	types, data         []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -112,11 +113,27 @@ with s as (
                    $26::int[], $27::int[], $28::int[], $29::bigint[], $30::timestamptz[])
          as v(n, turn, step, event, tool, service, status, error_type, effect, attempts, queued_ms, duration_ms, bytes, started_at)
 )`
+	// Most steps are one event, with or without one ended call. Without arrays
+	// they cost the database half: it keeps their plan, where it plans each time
+	// anew for an array of yet another length.
+	sqlStepEvent = `, e as (
+    insert into session_events (session_id, seq, turn, step, call, type, data)
+    select $1, s.base + 1, $12::int, $13::int, nullif($14::int, 0), $15::text, $16::text::json from s
+)`
+	sqlStepCall = `, c as (
+    insert into tool_calls (session_id, n, turn, step, seq, tool, service, status, error_type, effect,
+                            attempts, queued_ms, duration_ms, bytes, started_at)
+    select $1, $17::int, $18::int, $19::int, s.base + 1 + $20::int, $21::text, $22::text, $23::text, $24::text, $25::text,
+           $26::int, $27::int, $28::int, $29::bigint, $30::timestamptz from s
+)`
 	sqlStepTell = `
 select inbox_seq, cancel_requested, pause_requested from s`
 
 	sqlStep      = sqlStepRow + sqlStepEvents + sqlStepTell
 	sqlStepEnded = sqlStepRow + sqlStepEvents + sqlStepCalls + sqlStepTell
+
+	sqlStepOne      = sqlStepRow + sqlStepEvent + sqlStepTell
+	sqlStepOneEnded = sqlStepRow + sqlStepEvent + sqlStepCall + sqlStepTell
 )
 
 // WriteStep appends the step's events and ended calls, sets the counters, and
@@ -179,9 +196,16 @@ func (step Step) row(lease *Lease) (r stepRow, err error) {
 }
 
 func (r stepRow) write(ctx context.Context, db postgres.DB) (w Written, err error) {
-	sql, args := sqlStep, r.args()
-	if len(r.ended.ns) > 0 {
-		sql, args = sqlStepEnded, append(args, r.ended.args()...)
+	sql, args := sqlStepEnded, r.rowArgs()
+	switch one := len(r.events.types) == 1; {
+	case one && len(r.ended.ns) == 1:
+		sql, args = sqlStepOneEnded, slices.Concat(args, r.events.first(), r.ended.first())
+	case one && len(r.ended.ns) == 0:
+		sql, args = sqlStepOne, slices.Concat(args, r.events.first())
+	case len(r.ended.ns) == 0:
+		sql, args = sqlStep, r.args()
+	default:
+		args = slices.Concat(r.args(), r.ended.args())
 	}
 	err = db.QueryRow(ctx, sql, args...).Scan(&w.Inbox, &w.CancelRequested, &w.PauseRequested)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -193,11 +217,15 @@ func (r stepRow) write(ctx context.Context, db postgres.DB) (w Written, err erro
 	return w, nil
 }
 
+func (r stepRow) rowArgs() []any {
+	c := r.counters
+	return []any{r.session, r.replica, r.epoch, r.writeNo, len(r.events.types),
+		c.Turn, c.Steps, c.Calls, c.Tokens, c.CostMicros, c.WorkingMS}
+}
+
 func (r stepRow) args() []any {
-	c, e := r.counters, r.events
-	return []any{r.session, r.replica, r.epoch, r.writeNo, len(e.types),
-		c.Turn, c.Steps, c.Calls, c.Tokens, c.CostMicros, c.WorkingMS,
-		e.turns, e.steps, e.calls, e.types, e.data}
+	e := r.events
+	return append(r.rowArgs(), e.turns, e.steps, e.calls, e.types, e.data)
 }
 
 func (step Step) args(lease *Lease) ([]any, error) {
@@ -239,6 +267,12 @@ func columnsOfEnded(ended []EndedCall) (cols endedColumns) {
 func (c endedColumns) args() []any {
 	return []any{c.ns, c.turns, c.steps, c.events, c.tools, c.services, c.statuses, c.errorTypes, c.effects,
 		c.attempts, c.queued, c.duration, c.sizes, c.started}
+}
+
+// first is the first of the calls, not in arrays.
+func (c endedColumns) first() []any {
+	return []any{c.ns[0], c.turns[0], c.steps[0], c.events[0], c.tools[0], c.services[0], c.statuses[0], c.errorTypes[0], c.effects[0],
+		c.attempts[0], c.queued[0], c.duration[0], c.sizes[0], c.started[0]}
 }
 
 const sqlSettle = `
