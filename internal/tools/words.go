@@ -52,9 +52,18 @@ func (s Spec) Describe(lang string, args json.RawMessage) (title, sentence strin
 	return w.Title, sentence
 }
 
-// listText says how many there are, and names a single one.
-func listText(list []any, many string) string {
+// listText says how many there are, and names a single one. words are those for
+// many, or for one and for many with a | between.
+func listText(list []any, words string) string {
+	one, many, two := strings.Cut(words, "|")
+	if !two {
+		many = one
+	}
 	if len(list) == 1 {
+		switch list[0].(type) {
+		case map[string]any, []any:
+			return "1 " + one
+		}
 		return fieldText(list[0])
 	}
 	n := strconv.Itoa(len(list))

@@ -36,11 +36,11 @@ func TestSentencesAreTheServersOwn(t *testing.T) {
 // R: S3, T7
 func TestSentencesCountLists(t *testing.T) {
 	t.Parallel()
-	spec := Spec{Name: "send", Words: map[string]Words{"en": {Title: "Send", Sentence: "Send to {mail.to:people}"}}}
+	spec := Spec{Name: "send", Words: map[string]Words{"en": {Title: "Send", Sentence: "Send to {mail.to:person|people}"}}}
 	list := func(n int) string { return strings.TrimSuffix(strings.Repeat(`"a@b.example",`, n), ",") }
 	for to, want := range map[string]string{
 		"[" + list(1) + "]": "Send to a@b.example", "[" + list(999) + "]": "Send to 999 people", "[" + list(1840) + "]": "Send to 1,840 people",
-		"[]": "Send to 0 people", `"a@b.example"`: "Send to a@b.example", "null": "Send to –",
+		`[{"a":1}]`: "Send to 1 person", "[]": "Send to 0 people", `"a@b.example"`: "Send to a@b.example", "null": "Send to –",
 	} {
 		if _, got := spec.Describe("en", json.RawMessage(`{"mail":{"to":`+to+`}}`)); got != want {
 			t.Errorf("%.40s: %s, want %s", to, got, want)
