@@ -40,9 +40,9 @@ type house struct {
 }
 
 // build makes the rooms, each from those below it. installation is what agents
-// may name; ctx ends when the process does; addr is where the pages are
+// may name, more are tools beside those that come with Baton; ctx ends when the process does; addr is where the pages are
 // served, empty in a command that serves none.
-func build(ctx context.Context, c config, installation definition.Installation, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
+func build(ctx context.Context, c config, installation definition.Installation, more map[string]toolMaker, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
 	h = house{pool: pool, accounts: auth.NewAccounts(pool), sessions: sessions.NewStore(pool), models: &models{}}
 	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
 		return h, err
@@ -53,6 +53,7 @@ func build(ctx context.Context, c config, installation definition.Installation, 
 	}
 	h.secrets = secrets.NewStore(pool, h.keyring)
 	h.toolbox = newToolbox(installation, c.dataDir(), h.sessions, h.secrets)
+	h.toolbox.more = more
 	h.definitions = definition.NewStore(pool, installation.Known(h.toolbox.names()), playbookFaults)
 	h.url = "http://" + addr
 	var public *url.URL
