@@ -121,6 +121,11 @@ func TestTheDemoAsksAQuestionAndItsAnswerIsCarriedOut(t *testing.T) {
 		t.Error("team support sees what finance is asked")
 	}
 	a.documentedPlaybook(env[:1])
+	// A tool of the demo's own is known beside it.
+	code, applied, stderr := try(t, env[:1], "agent", "apply", "-f", "../../internal/demo/agents/price-list.yaml")
+	if code != 0 || !strings.Contains(applied, "unchanged") {
+		t.Errorf("agent apply: exit %d, %s%s", code, applied, stderr)
+	}
 }
 
 // answeredAndDone answers the question with a title and sees its session end.
