@@ -57,8 +57,8 @@ func (s *Sender) From() string { return s.from.Address }
 type Error struct {
 	Code int    // of the server's answer; 0 if none came
 	Said string // what it answered
-	// All says that every other message would fail the same way: the connection
-	// is gone, or the sender is refused.
+	// All says that every other message would fail the same way on this
+	// connection: it is gone, or the sender is refused.
 	All bool
 	// Unsure says that the server had the whole message when the connection
 	// broke, and may deliver it.
@@ -76,13 +76,19 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
+// Closed says that the connection is of no more use; another may do.
+func (e *Error) Closed() bool { return e.Code == 0 || e.Code == closing }
+
+// closing is how a server says that it ends the connection, whatever it was
+// asked: it has had enough messages over it, or goes down.
+const closing = 421
+
 // Temporary says that the server refuses now and may not later.
 func (e *Error) Temporary() bool { return e.Code >= 400 && e.Code < 500 }
 
 func failed(err error, all bool) *Error {
 	if said, ok := errors.AsType[*textproto.Error](err); ok {
-		// 421: the server is closing the connection, whatever it was asked.
-		return &Error{Code: said.Code, Said: strings.Join(strings.Fields(said.Msg), " "), All: all || said.Code == 421, cause: err}
+		return &Error{Code: said.Code, Said: strings.Join(strings.Fields(said.Msg), " "), All: all || said.Code == closing, cause: err}
 	}
 	return &Error{All: true, cause: err}
 }
@@ -125,7 +131,8 @@ func (c *Conn) greet(ctx context.Context) error {
 		return err
 	}
 	c.client = client
-	if err := client.Hello("localhost"); err != nil {
+	_, domain, _ := strings.Cut(c.sender.from.Address, "@")
+	if err := client.Hello(domain); err != nil {
 		return err
 	}
 	if offered, _ := client.Extension("STARTTLS"); offered {

@@ -41,6 +41,9 @@ type sendEmailArgs struct {
 // sendEmailTimeout is enough for the longest list at the pace of a slow server.
 const sendEmailTimeout = 30 * time.Minute
 
+// mailsPerConnection is what servers commonly take over one connection.
+const mailsPerConnection = 100
+
 // SendEmail is the tool send_email on the installation's mail server.
 func SendEmail(sender *mail.Sender) (tools.Tool, error) {
 	s := &sendEmail{sender}
@@ -76,12 +79,20 @@ func (s *sendEmail) run(ctx context.Context, a sendEmailArgs) (tools.Output, err
 	if err != nil {
 		return tools.Output{}, unconnected(err)
 	}
-	defer conn.Close()
+	defer func() { conn.Close() }()
 	key := tools.RunningCall(ctx).Key
 	pending := batch.Pending()
 	for i, to := range pending {
 		if err := ctx.Err(); err != nil {
 			return s.early(batch, pending[i:], "Not tried: the call was ended before.", err)
+		}
+		if i > 0 && i%mailsPerConnection == 0 {
+			next, err := s.sender.Open(ctx)
+			if err != nil {
+				return tools.Output{}, unconnected(err)
+			}
+			conn.Close()
+			conn = next
 		}
 		batch.Begin(to)
 		tools.Sending(ctx)
@@ -101,9 +112,9 @@ func (s *sendEmail) run(ctx context.Context, a sendEmailArgs) (tools.Output, err
 			// that nobody has all of them sent again for its sake.
 			batch.Fail(to, unknown(to))
 			return s.early(batch, pending[i+1:], "Not tried: the connection to the mail server broke before.", nil)
-		case e.Code == 0 && ctx.Err() != nil:
+		case e.Closed() && ctx.Err() != nil:
 			return s.early(batch, pending[i:], "Not sent: the call was ended before.", ctx.Err())
-		case e.Code == 0:
+		case e.Closed():
 			f := broken(e, to)
 			batch.Fail(to, f)
 			return tools.Output{}, f // the harness goes on with what is left
