@@ -73,6 +73,24 @@ func testLoadAgain(t *testing.T, db *pgxpool.Pool) {
 	}
 }
 
+// A shop that an earlier version filled is made anew: its agents need what it
+// lacks.
+func TestAShopOfAnEarlierEditionIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Open(t, pgtest.Empty(t))
+	if _, err := db.Exec(t.Context(), `create schema psp; create table psp.loaded (as_of date); insert into psp.loaded values ('2025-01-01'); create table customers (id int)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := LoadShop(t.Context(), db, today); err != nil {
+		t.Fatal(err)
+	}
+	var suppliersThere, customersThere int
+	err := db.QueryRow(t.Context(), `select (select count(*) from suppliers), (select count(*) from customers where newsletter)`).Scan(&suppliersThere, &customersThere)
+	if err != nil || suppliersThere != len(suppliers) || customersThere != newsletterCount {
+		t.Errorf("%d suppliers, %d customers with the newsletter (%v)", suppliersThere, customersThere, err)
+	}
+}
+
 // R: T1
 func testReader(t *testing.T, db *pgxpool.Pool, url string) {
 	tries := map[string]string{ // SQLSTATE, empty for what is allowed

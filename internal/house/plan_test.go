@@ -79,9 +79,9 @@ var forTests = []string{"postgres/pgtest", "web/browsertest"}
 
 // testsMay is what the tests of a room use beside what lies below it.
 var testsMay = map[string][]string{
-	"agent": {"llm/scripted"},               // its model
+	"agent": {"llm/scripted"},                                                                     // its model
 	"demo":  {"llm", "llm/scripted", "tools/builtin", "mail", "safehttp", "permission", "redact"}, // they play the sample playbooks on real tools
-	"house": {"definition", "llm/scripted"}, // they read the examples in docs/
+	"house": {"definition", "llm/scripted"},                                                       // they read the examples in docs/
 }
 
 // never are the ways that must not exist, however long: from the first of a
