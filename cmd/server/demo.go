@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -43,10 +44,14 @@ func runDemo(cmd *cobra.Command, fresh bool) error {
 		c.values["database_url"] = ""
 	}
 	c.values["data_dir"] = filepath.Join(c.dataDir(), "demo")
-	if c.sources["log_level"] == "default" {
-		c.values["log_level"] = "error" // the link should not drown in failures that are played
+	untold := c.sources["log_level"] == "default"
+	if untold {
+		c.values["log_level"] = "error" // the link should not drown in what goes on
 	}
 	log := c.logger(cmd.ErrOrStderr())
+	if untold {
+		log = slog.New(unplayed{log.Handler()})
+	}
 	if fresh {
 		if err := forget(c.dataDir()); err != nil {
 			return err
@@ -103,6 +108,22 @@ func runDemo(cmd *cobra.Command, fresh bool) error {
 	go workDemo(cmd.Context(), h, sample, log)
 	return serveUntilDone(cmd.Context(), listener, h.handler, d.exited(), log)
 }
+
+// unplayed keeps calls that fail out of the log. They are what the demo is there
+// to show, and stand in its timelines.
+type unplayed struct{ slog.Handler }
+
+func (u unplayed) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "tool call failed" {
+		return nil
+	}
+	return u.Handler.Handle(ctx, r)
+}
+
+func (u unplayed) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return unplayed{u.Handler.WithAttrs(attrs)}
+}
+func (u unplayed) WithGroup(name string) slog.Handler { return unplayed{u.Handler.WithGroup(name)} }
 
 // forget removes what an earlier demo left. A demo that runs keeps what is its.
 func forget(dir string) error {

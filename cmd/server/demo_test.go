@@ -120,6 +120,9 @@ func TestTheDemoAsksAQuestionAndItsAnswerIsCarriedOut(t *testing.T) {
 	if q := (api{t, base, strings.TrimSpace(key)}).question("Refund for order "); a.do("GET", "/escalations/"+q.ID, nil, nil) != http.StatusNotFound {
 		t.Error("team support sees what finance is asked")
 	}
+	if text := said.String(); strings.Contains(text, "level=ERROR") {
+		t.Errorf("what the demo plays is told as its own errors:\n%s", text)
+	}
 	a.documentedPlaybook(env[:1])
 	// A tool of the demo's own is known beside it.
 	code, applied, stderr := try(t, env[:1], "agent", "apply", "-f", "../../internal/demo/agents/price-list.yaml")
