@@ -13,6 +13,9 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
+// seq is the number of an event, for programs.
+func seq(n int64) string { return strconv.FormatInt(n, 10) }
+
 // machine is the form of datetime attributes and of what scripts compare.
 func machine(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 

@@ -42,5 +42,17 @@ func ResumeURL(id string) string { return SessionURL(id) + "/resume" }
 // CancelURL ends a session.
 func CancelURL(id string) string { return SessionURL(id) + "/cancel" }
 
+// CallURL is the page of one call of a session.
+func CallURL(session string, n int) string { return SessionURL(session) + "/calls/" + itoa(n) }
+
+// OutputURL is the page of what a call put out, from a line on.
+func OutputURL(session string, n int, offset int64) string {
+	at := CallURL(session, n) + "/output"
+	if offset > 0 {
+		at += "?offset=" + seq(offset)
+	}
+	return at
+}
+
 // DecisionURL is the page of one decision.
 func DecisionURL(id string) string { return DecisionsURL + "/" + url.PathEscape(id) }

@@ -278,9 +278,9 @@ func (s *site) answered(c echo.Context, r reader) (*templates.Toast, error) {
 		return nil, nil //nolint:nilnil // somebody has taken it back
 	}
 	toast := &templates.Toast{Answers: e.ID.String(), URL: templates.EscalationURL(e.ID.String())}
-	what := e.Decision.Option
-	if what == "" {
-		what = r.decided(*e.Decision, e.Question)
+	what := r.decided(*e.Decision, e.Question)
+	if e.Decision.Option != "" {
+		what = e.Decision.Option + ", " + what
 	}
 	if r.status(e) == templates.StatusHeld {
 		toast.Text = r.say("toast.held", "what", what, "number", e.DisplayNumber(), "s", templates.SecondsLeft())

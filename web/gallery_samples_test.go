@@ -225,8 +225,12 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 		"confirm":           t.Confirm(t.ConfirmPage{Frame: s.questionFrame(confirm), Question: confirm, Option: confirm.Options[0], Message: "x"}),
 		"sessions":          t.Sessions(s.sessions(ctx)),
 		"sessions-nothing":  t.Sessions(t.SessionsPage{Frame: s.frame(t.SectionSessions, i18n.T(ctx, "sessions.title"))}),
-		"session":           t.SessionDetail(s.session(ctx)),
+		"session":           t.SessionDetail(s.session(ctx, false)),
+		"session-chart":     t.SessionDetail(s.session(ctx, true)),
+		"session-running":   t.SessionDetail(s.runningSession(ctx)),
 		"session-ended":     t.SessionDetail(s.endedSession(ctx)),
+		"call":              t.CallView(s.callPage(ctx)),
+		"output":            t.OutputView(s.output(ctx)),
 		"decisions":         t.Decisions(s.decisions(ctx)),
 		"decisions-nothing": t.Decisions(t.DecisionsPage{Frame: s.frame(t.SectionDecisions, i18n.T(ctx, "decisions.title"))}),
 		"decision":          t.DecisionDetail(s.decision()),
@@ -293,52 +297,13 @@ func (s sample) sessions(ctx context.Context) t.SessionsPage {
 		Frame: s.frame(t.SectionSessions, i18n.T(ctx, "sessions.title")),
 		Views: []t.View{{Label: s.say("All", "全部"), URL: "/sessions", Current: true}, {Label: s.say("Running", "运行中"), Count: 1, URL: "/sessions?status=running"}, {Label: s.say("Waiting for a person", "等待人工处理"), Count: 1, URL: "/sessions?status=waiting"}},
 		Rows: []t.SessionRow{
-			{URL: "/sessions/ses_1", State: s.state("waiting"), Title: s.say("Duplicate payment, order 48-2217", "重复付款，订单 48-2217"), Agent: s.say("Refunds desk", "退款专员"), Doing: s.say("Refund is above the limit", "退款超出额度"), Calls: steps("12", "40", .3), Cost: "$0.84", Started: sampleTime.Add(-10 * time.Minute), Took: 10 * time.Minute},
-			{URL: "/sessions/ses_2", State: s.state("running"), Title: s.say("Chase invoice 90017", "催收发票 90017"), Agent: s.say("Accounts payable", "应付账款"), Doing: s.say("Looking up the purchase order", "查询采购单"), Calls: steps("35", "40", .875), Cost: "$0.12", Started: sampleTime.Add(-time.Minute), Took: time.Minute},
-			{URL: "/sessions/ses_3", State: s.state("failed"), Title: s.say("Sync the parts catalogue", "同步零件目录"), Agent: s.say("Catalogue sync", "目录同步"), Calls: steps("40", "40", 1), Cost: "$1.00", Started: sampleTime.Add(-26 * time.Hour), Took: 9 * time.Minute},
-			{URL: "/sessions/ses_4", State: s.state("completed"), Title: s.say("Address change for customer 114", "客户 114 更改地址"), Agent: s.say("Account care", "账户维护"), Calls: steps("6", "40", .15), Cost: "$0.02", Started: sampleTime.Add(-30 * time.Hour), Took: 42 * time.Second},
+			{ID: "ses_1", State: s.state("waiting"), Title: s.say("Duplicate payment, order 48-2217", "重复付款，订单 48-2217"), Agent: s.say("Refunds desk", "退款专员"), Doing: s.say("Refund is above the limit", "退款超出额度"), Calls: steps("12", "40", .3), Cost: "$0.84", Started: sampleTime.Add(-10 * time.Minute), Took: 10 * time.Minute},
+			{ID: "ses_2", State: s.state("running"), Title: s.say("Chase invoice 90017", "催收发票 90017"), Agent: s.say("Accounts payable", "应付账款"), Running: true, Doing: s.say("Looking up the purchase order", "查询采购单"), Problems: []t.Chip{{Icon: "repeat", Tone: "warn", Text: s.say("2 repeats", "重试 2 次")}}, Calls: steps("35", "40", .875), Cost: "$0.12", Started: sampleTime.Add(-time.Minute), Took: time.Minute},
+			{ID: "ses_3", State: s.state("failed"), Title: s.say("Sync the parts catalogue", "同步零件目录"), Agent: s.say("Catalogue sync", "目录同步"), Problems: []t.Chip{{Icon: "circle-x", Tone: "bad", Text: s.say("3 failed", "3 次失败")}, {Icon: "octagon-alert", Tone: "warn", Text: s.say("1 stopped", "拦下 1 次")}}, Calls: steps("40", "40", 1), Cost: "$1.00", Started: sampleTime.Add(-26 * time.Hour), Took: 9 * time.Minute},
+			{ID: "ses_4", State: s.state("completed"), Title: s.say("Address change for customer 114", "客户 114 更改地址"), Agent: s.say("Account care", "账户维护"), Calls: steps("6", "40", .15), Cost: "$0.02", Started: sampleTime.Add(-30 * time.Hour), Took: 42 * time.Second},
 		},
 		More: "/sessions?cursor=x",
 	}
-}
-
-func (s sample) session(ctx context.Context) t.SessionPage {
-	at := func(d time.Duration) time.Time { return sampleTime.Add(d - 10*time.Minute) }
-	f := s.frame(t.SectionSessions, s.say("Duplicate payment, order 48-2217", "重复付款，订单 48-2217"))
-	f.Back = "/sessions"
-	return t.SessionPage{Frame: f, Session: t.Session{
-		ID: "ses_1", Title: f.Title, Agent: s.say("Refunds desk", "退款专员"), State: s.state("waiting"), Scripted: true,
-		Task: s.say("Customer Lindqvist AB says they were charged twice for order 48-2217. Settle it.", "客户 Lindqvist AB 称订单 48-2217 被重复扣款，请处理。"),
-		Meters: []t.Meter{
-			{Icon: "footprints", Label: s.say("Steps", "步骤"), Used: "12", Limit: "40", Share: .3},
-			{Icon: "hash", Label: s.say("Tokens", "词元"), Used: "61k", Limit: "120k", Share: .51},
-			{Icon: "coins", Label: s.say("Cost", "费用"), Used: "$0.84", Limit: "$1.00", Share: .84},
-			{Icon: "timer", Label: s.say("Working time", "工作时间"), Used: "25 s", Limit: "20m", Share: .02},
-		},
-		Events: []t.Event{
-			{ID: "step-1", Number: 1, Tone: "agent", Icon: "brain", Text: s.say("Made a plan", "制定计划"), Detail: s.say("Confirm the duplicate, rule out a dispute, pay the money back, tell the customer.", "确认重复、排除争议、退款、告知客户。"), Said: true, At: at(0), Took: 2100 * time.Millisecond},
-			{ID: "step-2", Number: 2, Tone: "ok", Icon: "check", Text: s.say("Looked for the payments", "查找付款"), Tool: "ledger.find_payments", Detail: s.say("Find payments of Lindqvist AB from 1 to 30 November", "查找 Lindqvist AB 在 11 月 1 日至 30 日的付款"), Result: s.say("2 rows", "2 行数据"), At: at(3 * time.Second), Took: 400 * time.Millisecond},
-			{ID: "step-6", Number: 6, Tone: "bad", Icon: "x", Text: s.say("Asked the card network", "查询卡组织"), Tool: "cards.network_lookup", At: at(8 * time.Second), Took: 15200 * time.Millisecond, Attempts: 4,
-				Fault: &t.Fault{Problem: i18n.Problem{What: s.say("The card network did not answer within 3 seconds, four times in a row.", "卡组织连续四次在 3 秒内没有回应。"), Why: s.say("A temporary fault on their side.", "对方暂时故障。"), Do: s.say("Go on without it: the ledger proves the duplicate.", "可不依赖它继续：账目已证明重复。")}, Exact: "deadline exceeded after 4 attempts"},
-				Call:  &t.CallDetail{Open: true, Arguments: []t.Argument{{Name: "payment", Value: "pay_77120"}, {Name: "card", Hidden: true}}, Saw: "{\n  \"status\": \"error\",\n  \"error_type\": \"timeout\"\n}", More: "/sessions/ses_1?call=6#call-6"}},
-			{ID: "step-9", Number: 9, Tone: "warn", Icon: "repeat", Text: s.say("Same call, same result, twice: the circuit opened", "相同调用、相同结果两次：熔断器断开"), Tool: "payments.refund", At: at(40 * time.Second)},
-			{ID: "step-12", Number: 12, Tone: "human", Icon: "hand", Text: s.say("Asked a person", "询问人工"), Detail: s.say("Refund for order 48-2217 is above the agent’s limit", "订单 48-2217 的退款超出智能体的额度"), At: at(70 * time.Second), URL: "/inbox/esc_1", Link: s.say("Open the question", "打开问题")},
-		},
-		Now:   []t.Now{{Tone: "human", Icon: "hand", Title: s.say("Waiting for a person", "等待人工处理"), Text: s.say("Refund of €1,284.00 is above the agent’s limit of €500.00.", "€1,284.00 的退款超过智能体 €500.00 的上限。"), URL: "/inbox/esc_1", Link: s.say("Answer ESC-1042", "回答 ESC-1042")}},
-		Facts: []t.Pair{{Name: s.say("Agent", "智能体"), Value: s.say("Refunds desk, version 14", "退款专员，第 14 版")}, {Name: s.say("Model", "模型"), Value: "scripted/duplicate-charge", Mono: true}, {Name: s.say("Started by", "发起者"), Value: "Dana Lee"}, {Name: s.say("Survived restarts", "经历重启"), Value: "1"}},
-	}}
-}
-
-func (s sample) endedSession(ctx context.Context) t.SessionPage {
-	p := s.session(ctx)
-	p.Session.State, p.Session.Now = s.state("completed"), nil
-	p.Session.Earlier = "/sessions/ses_1?before=40"
-	p.Session.Result = &t.Result{
-		Tone: "warn", Icon: "triangle-alert", Title: s.say("Completed, not verified", "已完成，未经核实"), Unverified: true,
-		Summary:    s.say("The duplicate payment of €1,284.00 was paid back to the card ending 4417.", "重复支付的 €1,284.00 已退回尾号 4417 的卡。"),
-		Unresolved: []string{s.say("The customer has not confirmed yet.", "客户尚未确认。")},
-	}
-	return p
 }
 
 func (s sample) decisions(ctx context.Context) t.DecisionsPage {

@@ -48,12 +48,12 @@ func open4test(t *testing.T, change ...func(*Deps)) *house {
 	t.Helper()
 	db := pgtest.New(t)
 	h := &house{t: t, db: db, accounts: auth.NewAccounts(db), log: &lines{}}
-	deps := Deps{Accounts: h.accounts, Log: slogTo(h.log), Sessions: sessions.NewStore(db), Definitions: definition.NewStore(db, definition.Known{}, nil)}
+	deps := Deps{Accounts: h.accounts, Log: slogTo(h.log), Sessions: sessions.NewStore(db, nil), Definitions: definition.NewStore(db, definition.Known{}, nil)}
 	var err error
 	if deps.Inserter, err = jobs.NewInserter(db, deps.Log); err != nil {
 		t.Fatal(err)
 	}
-	deps.Escalations, deps.Desk = escalation.NewStore(db), decide.NewDesk(db, deps.Inserter)
+	deps.Escalations, deps.Desk = escalation.NewStore(db), decide.NewDesk(db, deps.Inserter, nil)
 	for _, f := range change {
 		f(&deps)
 	}

@@ -91,7 +91,7 @@ func TestAQuestionIsAnsweredOnItsPageAndTakenBack(t *testing.T) {
 		t.Fatalf("%d to %q", got.status, to)
 	}
 	next := b.get(to)
-	next.has(t, http.StatusOK, "ESC-1 answered: A.", `action="`+questionPath(e)+`/undo"`, "(1) ")
+	next.has(t, http.StatusOK, "ESC-1 answered: A, Refund it.", `action="`+questionPath(e)+`/undo"`, "(1) ")
 	b.get(questionPath(e)).has(t, http.StatusOK, "Going out", "You answered A: Refund it", "Mention the order.", `action="`+questionPath(e)+`/undo"`)
 	b.get("/inbox?view=going-out").has(t, http.StatusOK, questionPath(e))
 
@@ -432,10 +432,14 @@ func TestASessionTellsWhatHappened(t *testing.T) {
 	at := templates.SessionURL(worker.session.String())
 	b := w.as("viewer")
 	got := b.get(at)
-	got.has(t, http.StatusOK, "gave the agent its task", "The agent says", "1 row", "query_db", "select &lt;b&gt;1&lt;/b&gt;", "hidden",
-		"The service did not answer properly.", "The service &lt;i&gt;answered&lt;/i&gt; 503.", "3 attempts", "Asked a person", questionPath(e), "What the model saw", "?call=1#call-1", `id="call-2"`)
-	got.lacks(t, "<script>alert", "redacted:key", "ask_human")
-	b.get(at+"?call=1").has(t, http.StatusOK, "&lt;script&gt;alert(1)")
+	got.has(t, http.StatusOK, "gave the agent its task", "The agent says", "1 row", "The service did not answer properly.", "The service &lt;i&gt;answered&lt;/i&gt; 503.",
+		"3 attempts", "Asked a person", questionPath(e), at+"/calls/1", `id="call-2"`)
+	got.lacks(t, "<script>alert", "redacted:key", "ask_human", "long long")
+	for _, opened := range []string{at + "?call=1", at + "/calls/1"} {
+		got := b.get(opened)
+		got.has(t, http.StatusOK, "select &lt;b&gt;1&lt;/b&gt;", "hidden", "What the model saw", "&lt;script&gt;alert(1)")
+		got.lacks(t, "<script>alert", "redacted:key")
+	}
 	b.get(at+"?before=3").has(t, http.StatusOK, "The agent says")
 	b.get(at+"?before=x").has(t, 422, "The cursor")
 	b.get("/sessions").has(t, http.StatusOK, "Find order 4711", "Waiting for a person", "Charged twice")
@@ -553,7 +557,7 @@ func TestOpeningAPageWritesNothing(t *testing.T) {
 	}
 	readOnly := pgtest.Open(t, pgtest.URL(w.db)+"&default_transaction_read_only=on")
 	deps := w.deps
-	deps.Accounts, deps.Sessions, deps.Definitions = auth.NewAccounts(readOnly), sessions.NewStore(readOnly), definition.NewStore(readOnly, definition.Known{}, nil)
+	deps.Accounts, deps.Sessions, deps.Definitions = auth.NewAccounts(readOnly), sessions.NewStore(readOnly, nil), definition.NewStore(readOnly, definition.Known{}, nil)
 	deps.Escalations, deps.Inserter, deps.Log = escalation.NewStore(readOnly), (*jobs.Inserter)(nil), slog.New(slog.NewTextHandler(io.Discard, nil))
 	server := httptest.NewServer(New(deps))
 	defer server.Close()

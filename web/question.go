@@ -129,14 +129,14 @@ func (s *site) question(r reader, e escalation.Escalation) (templates.Question, 
 // sessionBeside adds the session that asks, and from its record what was done.
 func (s *site) sessionBeside(r reader, q *templates.Question, e escalation.Escalation, c escalation.Context) error {
 	if e.Session.IsZero() {
-		r.soFar(q, c, nil)
+		r.soFar(q, c, nil, r.seesExact(e.Team))
 		return nil
 	}
 	brief, t, err := s.brief(r, e.Session)
 	if err != nil {
 		return err
 	}
-	r.soFar(q, c, t)
+	r.soFar(q, c, t, r.seesExact(e.Team))
 	q.Session, q.Lang = brief, t.lang
 	return nil
 }
@@ -191,7 +191,7 @@ func (r reader) question(e escalation.Escalation, asked escalation.Question) tem
 
 // soFar is what was done and what failed before the question, from the log. The
 // tool is named in the server's words, what it was for in the agent's.
-func (r reader) soFar(q *templates.Question, c escalation.Context, t *timeline) {
+func (r reader) soFar(q *templates.Question, c escalation.Context, t *timeline, exact bool) {
 	step := func(l escalation.Line) templates.Step {
 		s := templates.Step{Text: r.line(l), URL: callURL(l.Call)}
 		if t == nil {
@@ -219,7 +219,10 @@ func (r reader) soFar(q *templates.Question, c escalation.Context, t *timeline) 
 		if n := max(l.Attempts, l.Times); n > 1 {
 			q.Tried = append(q.Tried, templates.Step{Text: r.times("line.tried", n, s.Text), URL: s.URL})
 		}
-		s.Said, s.Detail, s.Exact = "", errorWords(r.ctx, l.ErrorType).What, l.Error
+		s.Said, s.Detail = "", errorWords(r.ctx, l.ErrorType).What
+		if exact {
+			s.Exact = l.Error
+		}
 		q.Failed = append(q.Failed, s)
 	}
 }

@@ -37,6 +37,8 @@ func (s *site) routes() []route {
 		{http.MethodGet, templates.DecisionURL(anyID), signedIn, s.showDecision},
 		{http.MethodGet, templates.SessionsURL, signedIn, s.listSessions},
 		{http.MethodGet, templates.SessionURL(anyID), signedIn, s.showSession},
+		{http.MethodGet, templates.SessionURL(anyID) + "/calls/:n", signedIn, s.showCall},
+		{http.MethodGet, templates.SessionURL(anyID) + "/calls/:n/output", signedIn, s.showOutput},
 		{http.MethodPost, templates.PauseURL(anyID), signedIn, s.control(s.Sessions.Pause)},
 		{http.MethodPost, templates.ResumeURL(anyID), signedIn, s.control(s.Sessions.Resume)},
 		{http.MethodPost, templates.CancelURL(anyID), signedIn, s.control(s.Sessions.Cancel)},

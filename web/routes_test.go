@@ -33,7 +33,7 @@ func TestNoSafeMethodWrites(t *testing.T) {
 		t.Fatal("the read-only pool writes")
 	}
 	s := &site{Deps: Deps{Accounts: auth.NewAccounts(readOnly), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Sessions: sessions.NewStore(readOnly), Definitions: definition.NewStore(readOnly, definition.Known{}, nil),
+		Sessions: sessions.NewStore(readOnly, nil), Definitions: definition.NewStore(readOnly, definition.Known{}, nil),
 		Escalations: escalation.NewStore(readOnly)}}
 	handler, safeRoutes := New(s.Deps), 0
 	for _, r := range s.routes() {

@@ -22,13 +22,17 @@ import (
 )
 
 const (
-	eventsShown = 500 // of a session on a page; those before them on the page before
-	briefEvents = 60  // looked at for what stands beside a question
+	eventsShown = 500 // of a session on a page, at least; those before them on the page before
+	// eventsBlock is by how many events the first one shown moves on, so that
+	// pages opened at different times begin with the same one and show the same
+	// rows in the same places.
+	eventsBlock = 250
+	briefEvents = 60 // looked at for what stands beside a question
 	briefShown  = 9
 )
 
 // showSession shows a session: how it stands, and what happened in it, in
-// sentences.
+// sentences or on a chart.
 func (s *site) showSession(c echo.Context) error {
 	name, err := sessionAt(c)
 	if err != nil {
@@ -46,69 +50,169 @@ func (s *site) showSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	before := v.LastSeq + 1
+	after, upTo := window(v.LastSeq), v.LastSeq
 	if text := c.QueryParam("before"); text != "" {
-		if before, err = strconv.ParseInt(text, 10, 64); err != nil || before < 1 {
+		before, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || before < 1 {
 			return keyset.Invalid()
 		}
+		upTo = min(before-1, v.LastSeq)
+		after = max(0, upTo-eventsShown)
 	}
-	open, _ := strconv.Atoi(c.QueryParam(callParameter)) // no number opens nothing
-	events, err := s.timeline(r, v, agent, before, eventsShown, open)
-	if err != nil {
+	t := s.newTimeline(r, v, agent)
+	t.open, _ = strconv.Atoi(c.QueryParam(callParameter)) // no number opens nothing
+	t.technical = s.technical(c, r, v)
+	if err := s.tellFrom(t, after, upTo); err != nil {
 		return err
 	}
+	t.until(r.now)
 	questions, err := s.Escalations.ForSession(r.ctx, r.actor, v.ID)
 	if err != nil {
 		return err
 	}
-	f := s.frame(c, templates.SectionSessions, firstLine(v.Task, titleMost))
+	p := r.sessionPart(v, agent, t, questions)
+	p.After, p.Show = after, c.QueryParam("show")
+	p.Filters = r.filters(p, t.rows)
+	if r.seesExact(v.Team) {
+		p.Looks = r.looks(p)
+	}
+	if after > 0 {
+		p.Earlier = sessionLink(p.ID, "before", fmt.Sprint(after+1))
+		glance, err := s.Sessions.Glances(r.ctx, r.actor, []id.Session{v.ID})
+		if err != nil {
+			return err
+		}
+		p.Summary = r.say("session.not_all", "from", r.number(after+1), "to", r.number(upTo), "all", r.number(v.LastSeq),
+			"calls", r.number(int64(v.Calls)), "failed", r.number(int64(glance[v.ID].Failed)))
+	}
+	f := s.frame(c, templates.SectionSessions, p.Title)
 	f.Back = templates.SessionsURL
+	return page(c, http.StatusOK, templates.SessionDetail(templates.SessionPage{Frame: f, Session: p}))
+}
+
+// window is after which event the rows of a page begin.
+func window(last int64) int64 {
+	return max(0, (last-eventsShown)/eventsBlock*eventsBlock)
+}
+
+// viewParameter chooses between sentences and chart; viewCookie keeps the choice.
+const (
+	viewParameter = "view"
+	viewCookie    = "baton_view"
+	viewPlain     = "plain"
+	viewTechnical = "technical"
+)
+
+// technical says whether the reader looks at the chart. It is for those who look
+// after agents, who may prefer sentences.
+func (s *site) technical(c echo.Context, r reader, v sessions.Session) bool {
+	if !r.seesExact(v.Team) {
+		return false
+	}
+	wish := c.QueryParam(viewParameter)
+	if wish == viewPlain || wish == viewTechnical {
+		c.SetCookie(s.cookie(viewCookie, wish, preferencesLifetime))
+	} else if cookie, err := c.Request().Cookie(viewCookie); err == nil {
+		wish = cookie.Value
+	}
+	return wish != viewPlain
+}
+
+// sessionLink is the address of a session's page with a parameter.
+func sessionLink(session, name, value string) string {
+	at := templates.SessionURL(session)
+	if value == "" {
+		return at
+	}
+	return at + "?" + url.Values{name: {value}}.Encode()
+}
+
+// looks are the ways to look at a session.
+func (r reader) looks(p templates.Session) []templates.View {
+	return []templates.View{
+		{Label: r.say("session.view_technical"), URL: sessionLink(p.ID, viewParameter, viewTechnical), Current: p.Technical},
+		{Label: r.say("session.view_plain"), URL: sessionLink(p.ID, viewParameter, viewPlain), Current: !p.Technical},
+	}
+}
+
+// filters are the choices of rows to show, each with how many there are.
+func (r reader) filters(p templates.Session, rows []*row) []templates.View {
+	n := map[string]int{}
+	for _, row := range rows {
+		if row.Kind == templates.EventGap {
+			continue
+		}
+		n[""]++
+		n[string(row.Kind)]++
+		if row.Problem {
+			n["problem"]++
+		}
+	}
+	var list []templates.View
+	for _, f := range []struct{ show, label string }{
+		{"", r.say("session.show_all")}, {string(templates.EventTool), r.say("session.show_tools")},
+		{string(templates.EventModel), r.say("session.show_model")}, {"problem", r.say("session.show_problems")},
+	} {
+		list = append(list, templates.View{Label: f.label, Count: n[f.show], URL: sessionLink(p.ID, "show", f.show), Current: p.Show == f.show})
+	}
+	return list
+}
+
+// sessionPart is all that a page shows of a session, from its row and from what
+// its events tell.
+func (r reader) sessionPart(v sessions.Session, agent definition.Version, t *timeline, questions []escalation.Escalation) templates.Session {
 	p := templates.Session{
-		ID: v.ID.String(), Title: f.Title, Agent: r.agent(v.Agent.Slug), State: r.sessionState(v),
-		Scripted: strings.HasPrefix(v.Model, "scripted/"), Meters: r.meters(v, agent.Agent.Budgets, events.turnSteps),
-		Events: events.list, Facts: r.sessionFacts(v, events.recovered), Now: r.sessionNow(v, questions), Result: r.result(v),
+		ID: v.ID.String(), Title: firstLine(v.Task, titleMost), Agent: r.agent(v.Agent.Slug), State: r.sessionState(v),
+		Scripted: strings.HasPrefix(v.Model, "scripted/"), Meters: r.meters(v, agent.Agent.Budgets, t.turnSteps),
+		Technical: t.technical, Events: t.list(), LastSeq: t.seq, Facts: r.sessionFacts(v, t.recovered), Now: r.sessionNow(v, questions, t), Result: r.result(v),
 	}
 	if strings.TrimSpace(v.Task) != p.Title {
 		p.Task = v.Task
 	}
-	if first := before - eventsShown; first > 1 {
-		p.Earlier = templates.SessionURL(p.ID) + "?" + url.Values{"before": {fmt.Sprint(first)}}.Encode()
+	if t.technical {
+		p.Axis, p.Scale = t.chart.axis(r.ctx), t.chart.scale
 	}
 	if !v.Status.Ended() && r.mayControl(v.Team) && !v.CancelRequested {
 		paused := v.Status == sessions.Paused || v.PauseRequested
 		p.Controls = templates.Controls{Pause: !paused, Resume: paused, Cancel: true}
 	}
-	return page(c, http.StatusOK, templates.SessionDetail(templates.SessionPage{Frame: f, Session: p}))
+	return p
 }
 
-// timeline reads and tells the events before a sequence number, at most limit
-// of them.
-func (s *site) timeline(r reader, v sessions.Session, agent definition.Version, before int64, limit, open int) (*timeline, error) {
-	after := max(before-int64(limit)-1, 0)
-	events, err := s.Sessions.Events(r.ctx, r.actor, v.ID, after, int(min(before-1-after, int64(limit))))
-	if err != nil {
-		return nil, err
-	}
+// newTimeline is a timeline that has been told nothing yet.
+func (s *site) newTimeline(r reader, v sessions.Session, agent definition.Version) *timeline {
 	t := newTimeline(r, v, s.describer(r, agent))
 	t.lang = agent.Agent.Language
-	t.open = open
+	return t
+}
+
+// tellFrom reads the events after one up to another, and tells them.
+func (s *site) tellFrom(t *timeline, after, upTo int64) error {
+	events, err := s.Sessions.Events(t.r.ctx, t.r.actor, t.session.ID, after, int(max(0, upTo-after)))
+	if err != nil {
+		return err
+	}
 	if first, last := callsWithoutPlan(events); first > 0 {
-		earlier, err := s.Sessions.CallEvents(r.ctx, r.actor, v.ID, first, last)
+		earlier, err := s.Sessions.CallEvents(t.r.ctx, t.r.actor, t.session.ID, first, last)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, e := range earlier {
 			if err := t.remember(e); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
+	return t.tellAll(events)
+}
+
+func (t *timeline) tellAll(events []sessions.Event) error {
 	for _, e := range events {
 		if err := t.tell(e); err != nil {
-			return nil, fmt.Errorf("tell event %d of %s: %w", e.Seq, v.ID, err)
+			return fmt.Errorf("tell event %d of %s: %w", e.Seq, t.session.ID, err)
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // describer says what a call does, in its tool's words for people.
@@ -140,13 +244,13 @@ func (s *site) brief(r reader, name id.Session) (*templates.SessionBrief, *timel
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := s.timeline(r, v, agent, v.LastSeq+1, briefEvents, 0)
-	if err != nil {
+	t := s.newTimeline(r, v, agent)
+	if err := s.tellFrom(t, max(0, v.LastSeq-briefEvents), v.LastSeq); err != nil {
 		return nil, nil, err
 	}
 	b := &templates.SessionBrief{URL: templates.SessionURL(v.ID.String()), Steps: r.say("session.steps_done", "n", v.Steps), Facts: r.sessionFacts(v, t.recovered)}
-	for _, e := range t.list {
-		if e.Said {
+	for _, e := range t.list() {
+		if e.Said || e.Kind == templates.EventGap {
 			continue // the agent's words stand on the session's page
 		}
 		m := templates.Moment{Tone: e.Tone, Icon: e.Icon, Text: e.Text, Detail: cut(e.Detail, 160), At: e.At, Took: e.Took}
@@ -188,7 +292,7 @@ func (r reader) sessionFacts(v sessions.Session, recovered int) []templates.Pair
 }
 
 // sessionNow is what a session does, or waits for.
-func (r reader) sessionNow(v sessions.Session, questions []escalation.Escalation) []templates.Now {
+func (r reader) sessionNow(v sessions.Session, questions []escalation.Escalation, t *timeline) []templates.Now {
 	state := r.sessionState(v)
 	now := templates.Now{Tone: state.Tone, Icon: state.Icon, Title: state.Text}
 	switch {
@@ -222,9 +326,30 @@ func (r reader) sessionNow(v sessions.Session, questions []escalation.Escalation
 	case v.Status == sessions.Queued:
 		now.Text = r.say("session.queued_why")
 	default:
-		now.Text = r.say("session.running_why")
+		return []templates.Now{t.now(now)}
 	}
 	return []templates.Now{now}
+}
+
+// now is what a running session does: the call that runs longest, else the model
+// thinks.
+func (t *timeline) now(n templates.Now) templates.Now {
+	n.Text = t.r.say("session.running_why")
+	oldest := 0
+	for call, since := range t.running {
+		if began := t.running[oldest]; oldest == 0 || since.Before(began) || since.Equal(began) && call < oldest {
+			oldest = call
+		}
+	}
+	if r := t.at[oldest]; r != nil {
+		n.Title, n.Text, n.Since = r.Text, r.Brief, t.running[oldest]
+		if len(t.running) > 1 {
+			n.Text = t.r.say("session.and_more", "n", len(t.running)-1)
+		}
+	} else if !t.latest.IsZero() {
+		n.Icon, n.Title, n.Text, n.Since = "brain", t.r.say("event.thinks"), "", t.latest
+	}
+	return n
 }
 
 // result is how an ended session reports; nil while it goes on.

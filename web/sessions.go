@@ -61,16 +61,36 @@ func (s *site) listSessions(c echo.Context) error {
 		}
 		p.More = templates.SessionsURL + "?" + query.Encode()
 	}
-	asked, err := s.asked(r, list)
+	asked, err := s.asked(r)
 	if err != nil {
 		return err
+	}
+	ids := make([]id.Session, len(list))
+	for i, v := range list {
+		ids[i] = v.ID
+	}
+	glances, err := s.Sessions.Glances(r.ctx, r.actor, ids)
+	if err != nil {
+		return err
+	}
+	running, err := s.Sessions.CountRunning(r.ctx, r.actor)
+	if err != nil {
+		return err
+	}
+	for i := range p.Views {
+		switch p.Views[i].URL {
+		case statusURL(sessions.Running):
+			p.Views[i].Count, p.Views[i].AndMore = running, running == sessions.RunningMost
+		case statusURL(sessions.Waiting):
+			p.Views[i].Count, p.Views[i].AndMore = len(asked.titles), asked.all == manyWaiting
+		}
 	}
 	for _, v := range list {
 		agent, err := s.version(r.ctx, v.Agent)
 		if err != nil {
 			return err
 		}
-		p.Rows = append(p.Rows, r.sessionRow(v, agent, asked[v.ID]))
+		p.Rows = append(p.Rows, r.sessionRow(v, agent, asked.titles[v.ID], glances[v.ID]))
 	}
 	return page(c, http.StatusOK, templates.Sessions(p))
 }
@@ -84,41 +104,47 @@ func (r reader) sessionViews(status sessions.Status) (views []templates.View, kn
 		{"", r.say("sessions.view_all")}, {sessions.Running, r.say("status.running")}, {sessions.Waiting, r.say("status.waiting")},
 		{sessions.Paused, r.say("status.paused")}, {sessions.Failed, r.say("status.failed")}, {sessions.Completed, r.say("status.completed")},
 	} {
-		view := templates.View{Label: v.label, URL: templates.SessionsURL, Current: v.status == status}
-		if v.status != "" {
-			view.URL += "?" + url.Values{"status": {string(v.status)}}.Encode()
-		}
+		view := templates.View{Label: v.label, URL: statusURL(v.status), Current: v.status == status}
 		known = known || view.Current
 		views = append(views, view)
 	}
 	return views, known || status == sessions.Queued || status == sessions.Cancelled
 }
 
-// asked are the titles of the questions that the sessions wait for.
-func (s *site) asked(r reader, list []sessions.Session) (map[id.Session]string, error) {
-	titles := map[id.Session]string{}
-	waiting := false
-	for _, v := range list {
-		waiting = waiting || v.OpenQuestions > 0
+// statusURL is the list of the sessions with a status; empty for all.
+func statusURL(status sessions.Status) string {
+	if status == "" {
+		return templates.SessionsURL
 	}
-	if !waiting {
-		return titles, nil
-	}
-	open, err := s.Escalations.List(r.ctx, r.actor, escalation.Filter{Status: escalation.Pending, Limit: manyWaiting})
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range open {
-		if titles[e.Session] == "" {
-			titles[e.Session] = r.title(e.Question)
-		}
-	}
-	return titles, nil
+	return templates.SessionsURL + "?" + url.Values{"status": {string(status)}}.Encode()
 }
 
-func (r reader) sessionRow(v sessions.Session, agent definition.Version, asks string) templates.SessionRow {
+// askedBy is what sessions wait for.
+type askedBy struct {
+	titles map[id.Session]string // of their first open question
+	all    int                   // open questions that were looked at
+}
+
+// asked are the questions that sessions wait for.
+func (s *site) asked(r reader) (askedBy, error) {
+	by := askedBy{titles: map[id.Session]string{}}
+	open, err := s.Escalations.List(r.ctx, r.actor, escalation.Filter{Status: escalation.Pending, Limit: manyWaiting})
+	if err != nil {
+		return by, err
+	}
+	by.all = len(open)
+	for _, e := range open {
+		if !e.Session.IsZero() && by.titles[e.Session] == "" {
+			by.titles[e.Session] = r.title(e.Question)
+		}
+	}
+	return by, nil
+}
+
+// sessionRow is a session in the list.
+func (r reader) sessionRow(v sessions.Session, agent definition.Version, asks string, glance sessions.Glance) templates.SessionRow {
 	row := templates.SessionRow{
-		URL: templates.SessionURL(v.ID.String()), State: r.sessionState(v), Title: firstLine(v.Task, titleMost), Agent: r.agent(v.Agent.Slug),
+		ID: v.ID.String(), Running: !v.Status.Ended(), State: r.sessionState(v), Title: firstLine(v.Task, titleMost), Agent: r.agent(v.Agent.Slug),
 		Calls: r.meter("", "", int64(v.Calls), agent.Agent.Budgets.Calls, r.number), Cost: r.money(v.CostMicros),
 		Started: v.CreatedAt, Took: r.took(v),
 	}
@@ -127,8 +153,26 @@ func (r reader) sessionRow(v sessions.Session, agent definition.Version, asks st
 		row.Doing = firstLine(v.Summary, titleMost)
 	case v.Status == sessions.Failed:
 		row.Doing = r.failure(v.Failure, false).What
+	case v.Status == sessions.Running:
+		row.Doing = firstLine(glance.Said, titleMost)
+		if row.Doing == "" {
+			row.Doing = glance.Tool
+		}
 	case !v.Status.Ended():
 		row.Doing = asks
+	}
+	for _, c := range []struct {
+		n          int
+		key        string
+		icon, tone string
+	}{
+		{glance.Failed, "sessions.failed", "circle-x", "bad"},
+		{glance.Retries, "sessions.retries", "repeat", "warn"},
+		{glance.Stopped, "sessions.stopped", "octagon-alert", "warn"},
+	} {
+		if c.n > 0 {
+			row.Problems = append(row.Problems, templates.Chip{Icon: c.icon, Tone: c.tone, Text: r.say(c.key, "n", c.n)})
+		}
 	}
 	return row
 }

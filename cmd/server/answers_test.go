@@ -47,7 +47,7 @@ func (p *inProcess) answer(who string, e escalation.Escalation, a decide.Answer)
 // R: A9, Q2, Q3, Q6, A6
 func TestAQuestionIsAnsweredUndoneAnsweredAgainAndTheApprovedCallRunsOnceUnasked(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	session := p.start(askWithActions, "escalation: {hold: 30m}")
 	q := p.questions(session, 1)[0]
 	if len(q.Question.Options) != 3 || q.Question.Options[1].ID != "part" || q.Question.Options[1].Key != "B" || q.Question.Options[1].Action == nil {
@@ -76,6 +76,10 @@ func TestAQuestionIsAnsweredUndoneAnsweredAgainAndTheApprovedCallRunsOnceUnasked
 	if ran := p.witness.ran("send"); len(ran) != 1 || !strings.Contains(ran[0], "500") {
 		t.Errorf("send ran %v, want once with the approved arguments", ran)
 	}
+	d, err := p.escalations.Decisions(t.Context(), p.people["viewer"], escalation.DecisionFilter{Limit: 5})
+	if err != nil || len(d) != 2 || d[0].Outcome == nil || d[0].Outcome.Status != escalation.MarkSucceeded || d[1].UndoneAt == nil || d[1].Outcome != nil {
+		t.Errorf("decisions %+v (%v): want the last one to have gone well, and the first taken back", d, err)
+	}
 	if n := len(p.allQuestions(session)); n != 1 {
 		t.Errorf("%d questions, want 1: the approved call is not asked about again", n)
 	}
@@ -103,7 +107,7 @@ func (p *inProcess) allQuestions(session sessionID) []escalation.Escalation {
 // R: Q3, A6
 func TestOtherArgumentsThanTheApprovedOnesAreAskedAbout(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	session := p.start(strings.Replace(askWithActions, `say("Thank you. You chose: " + d.label + "."), call("send", **ARGS["b"])`,
 		`call("send", amount = 9999, to = "elsewhere")`, 1), "escalation: {hold: 0s}")
 	q := p.questions(session, 1)[0]
@@ -123,7 +127,7 @@ func TestOtherArgumentsThanTheApprovedOnesAreAskedAbout(t *testing.T) {
 // case: harness A13, A20
 func TestHeldCallsOfOneReplyAreDecidedOneByOne(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	session := p.start(`
 def reply(s):
     if s.step == 0:
@@ -157,7 +161,7 @@ def reply(s):
 // R: Q5, Q6
 func TestTwoTiedApprovalsAnsweredAtTheSameMomentWakeTheSession(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	for range 10 {
 		session := p.start(`
 def reply(s):
@@ -186,7 +190,7 @@ def reply(s):
 // case: fault F19
 func TestCancellingWithdrawsTheQuestionsAndAnAnswerComesTooLate(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	session := p.start(askWithActions)
 	q := p.questions(session, 1)[0]
 	if _, err := p.sessions.Cancel(t.Context(), p.people["supervisor"], p.inserter, session); err != nil {
@@ -211,7 +215,7 @@ func TestCancellingWithdrawsTheQuestionsAndAnAnswerComesTooLate(t *testing.T) {
 // R: Q11
 func TestAnUnansweredQuestionExpiresAsAResultOfItsOwn(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	goesOn := p.start(`
 def reply(s):
     if s.step == 0:
@@ -247,7 +251,7 @@ def reply(s):
 // R: Q2, A9
 func TestVagueQuestionsGoBackAndDecidedOnesAreNotAskedAgain(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	session := p.start(`
 def reply(s):
     if s.step < 3:
@@ -287,7 +291,7 @@ func TestAPersonSaysWhatBecameOfACallInDoubt(t *testing.T) {
 	}{escalation.DoubtHappened: {1, "success"}, escalation.DoubtAgain: {2, "success"}, escalation.DoubtSkip: {1, "error"}} {
 		t.Run(option, func(t *testing.T) {
 			t.Parallel()
-			p := live(t)
+			p := working(t)
 			session := p.start(`
 def reply(s):
     if s.step == 0:
@@ -317,7 +321,7 @@ def reply(s):
 func TestEditingAnApprovalLeavesTheSecretsThatWereMaskedAsTheyWere(t *testing.T) {
 	t.Parallel()
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
-	p := live(t)
+	p := working(t)
 	session := p.start(`
 def reply(s):
     if s.step == 0:

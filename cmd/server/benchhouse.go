@@ -101,7 +101,7 @@ func openBenchHouse(ctx context.Context, url string, concurrency int, playbook s
 	if h.inserter, err = jobs.NewInserter(h.pool, log); err != nil {
 		return h, err
 	}
-	h.sessions, h.escalations, h.desk = sessions.NewStore(h.pool), escalation.NewStore(h.pool), decide.NewDesk(h.pool, h.inserter)
+	h.sessions, h.escalations, h.desk = sessions.NewStore(h.pool, nil), escalation.NewStore(h.pool), decide.NewDesk(h.pool, h.inserter, nil)
 	if h.slots, err = os.MkdirTemp("", "baton-bench-slots-"); err != nil {
 		return h, err
 	}

@@ -11,7 +11,7 @@ import (
 // R: G1
 func TestTheDemoDoesNotFloodTheInbox(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	work := demo.NewWork(p.pool) // a database without a shop: looking for work there fails
 	if err := moreWork(t.Context(), p.house, work); err == nil {
 		t.Fatal("no work is looked for while nothing waits")

@@ -74,7 +74,7 @@ type replicas struct {
 func newReplicas(t *testing.T, slow time.Duration) *replicas {
 	t.Helper()
 	r := &replicas{t: t, pool: pgtest.New(t), world: &outsideWorld{bookings: map[string]int{}, slow: slow}}
-	r.store = sessions.NewStore(r.pool)
+	r.store = sessions.NewStore(r.pool, nil)
 	service := httptest.NewServer(r.world)
 	t.Cleanup(service.Close)
 	file := filepath.Join(t.TempDir(), "baton.yaml")

@@ -41,8 +41,8 @@ func (w *witness) ran(tool string) []string {
 	return append([]string{}, w.runs[tool]...)
 }
 
-// live builds the house and lets it work.
-func live(t *testing.T) *inProcess {
+// working builds the house and lets it work.
+func working(t *testing.T) *inProcess {
 	t.Helper()
 	p := &inProcess{t: t, people: map[string]auth.Actor{}, witness: &witness{runs: map[string][]string{}}}
 	c := config{values: map[string]string{"data_dir": t.TempDir(), "addr": "127.0.0.1:0", "secret_key": strings.Repeat("0f", 32)}}

@@ -59,7 +59,7 @@ func answerTwice(tab *browsertest.Tab) {
 // R: UI, Q3, Q6, A9, Y1
 func TestAPersonAnswersByKeyboardAndTheSessionGoesOn(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	base := p.serve()
 	session := p.start(askWithActions, "escalation: {hold: 10s}")
 	q := p.questions(session, 1)[0]
@@ -128,7 +128,7 @@ func TestAPersonAnswersByKeyboardAndTheSessionGoesOn(t *testing.T) {
 // that asks a second time.
 func TestAPersonAnswersWithoutScripts(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	base := p.serve()
 	session := p.start(askWithActions, "escalation: {hold: 10s}")
 	q := p.questions(session, 1)[0]
@@ -176,7 +176,7 @@ func TestAPersonAnswersWithoutScripts(t *testing.T) {
 // case: fault F16
 func TestTwoPeopleAnswerInTwoBrowsers(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	base := p.serve()
 	session := p.start(askWithActions, "escalation: {hold: 30m}")
 	q := p.questions(session, 1)[0]
@@ -232,7 +232,7 @@ func TestTwoPeopleAnswerInTwoBrowsers(t *testing.T) {
 // case: abuse A01
 func TestPagesOfRealSessionsHoldInEveryLook(t *testing.T) {
 	t.Parallel()
-	p := live(t)
+	p := working(t)
 	base := p.serve()
 	evil := `<img src=x onerror=alert(1)>`
 	waiting := p.start(strings.ReplaceAll(askWithActions, "Order 48 was charged twice.", "Order 48 "+evil+" was charged twice."), "escalation: {hold: 30m}")

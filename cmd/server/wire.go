@@ -16,6 +16,7 @@ import (
 	"baton/internal/escalation"
 	"baton/internal/escalation/decide"
 	"baton/internal/jobs"
+	"baton/internal/live"
 	"baton/internal/postgres/migrate"
 	"baton/internal/secrets"
 	"baton/internal/sessions"
@@ -26,6 +27,7 @@ import (
 type house struct {
 	pool        *pgxpool.Pool
 	accounts    *auth.Accounts
+	hub         *live.Hub
 	definitions *definition.Store
 	sessions    *sessions.Store
 	inserter    *jobs.Inserter
@@ -40,14 +42,16 @@ type house struct {
 }
 
 // build makes the rooms, each from those below it. installation is what agents
-// may name, more are tools beside those that come with Baton; ctx ends when the process does; addr is where the pages are
-// served, empty in a command that serves none.
+// may name, more are tools beside those that come with Baton; ctx ends when the
+// process does; addr is where the pages are served, empty in a command that
+// serves none.
 func build(ctx context.Context, c config, installation definition.Installation, more map[string]toolMaker, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
-	h = house{pool: pool, accounts: auth.NewAccounts(pool), sessions: sessions.NewStore(pool), models: &models{}}
+	h = house{pool: pool, accounts: auth.NewAccounts(pool), hub: live.NewHub(pool, log), models: &models{}}
+	h.sessions = sessions.NewStore(pool, h.hub)
 	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
 		return h, err
 	}
-	h.escalations, h.desk = escalation.NewStore(pool), decide.NewDesk(pool, h.inserter)
+	h.escalations, h.desk = escalation.NewStore(pool), decide.NewDesk(pool, h.inserter, h.hub)
 	if h.keyring, err = openKeyring(c); err != nil {
 		return h, err
 	}

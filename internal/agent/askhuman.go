@@ -11,6 +11,7 @@ import (
 
 	"baton/internal/escalation"
 	"baton/internal/id"
+	"baton/internal/live"
 	"baton/internal/postgres"
 	"baton/internal/sessions"
 	"baton/internal/tools"
@@ -140,6 +141,7 @@ func (s *sitting) raise(ctx context.Context) (done bool, err error) {
 		group = fmt.Sprintf("%s/%d", s.row.ID, s.st.steps)
 	}
 	ctx = context.WithoutCancel(ctx)
+	var questions []live.Object
 	err = postgres.InTx(ctx, s.w.DB, func(tx pgx.Tx) error {
 		if _, err := sessions.LockTx(ctx, tx, s.row.ID); err != nil {
 			return err
@@ -153,12 +155,16 @@ func (s *sitting) raise(ctx context.Context) (done bool, err error) {
 			if err != nil {
 				return err
 			}
+			questions = append(questions, live.Of(asked.ID))
 			step.Events = append(step.Events, sessions.NewEvent{Type: sessions.EscalationRaised, Turn: c.turn, Step: c.step, Call: c.plan.Call.N, Data: asked.Event()})
 		}
 		return sessions.ParkTx(ctx, tx, s.lease, sessions.Parking{To: sessions.Waiting, Raised: len(calls), Step: step})
 	})
 	if errInbox(err) {
 		return false, s.unread(ctx)
+	}
+	if err == nil {
+		s.w.Live.Tell(append(questions, live.Of(s.row.ID))...)
 	}
 	return true, err
 }
@@ -183,6 +189,14 @@ func (s *sitting) effective(c *call) bool {
 // writes the call's result.
 func (s *sitting) applied(c *call) func(context.Context, pgx.Tx) error {
 	return func(ctx context.Context, tx pgx.Tx) error { return escalation.ApplyTx(ctx, tx, s.row.ID, c.question) }
+}
+
+// tellApplied says so, once that is written.
+func (s *sitting) tellApplied(c *call, err error) error {
+	if err == nil && !c.question.IsZero() {
+		s.w.Live.Tell(live.Of(c.question))
+	}
+	return err
 }
 
 // takeAnswer goes on with a call as it was decided.
@@ -212,7 +226,7 @@ func (s *sitting) endAnswered(ctx context.Context, c *call, result tools.Result)
 		name := c.plan.Call.ID(s.row.ID)
 		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.DropSealedTx(ctx, tx, name) })
 	}
-	return s.write(ctx, step, also...)
+	return s.tellApplied(c, s.write(ctx, step, also...))
 }
 
 // runApproved runs a call that a person approved, as it was or with edited

@@ -185,7 +185,7 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 	if c.sealed {
 		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.DropSealedTx(ctx, tx, name) })
 	}
-	err := s.write(ctx, step, also...)
+	err := s.tellApplied(c, s.write(ctx, step, also...))
 	if errors.Is(err, sessions.ErrLost) {
 		// Another worker has settled the call by now. What this one found is kept
 		// beside, for people to see, and changes nothing.

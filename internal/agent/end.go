@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"baton/internal/escalation"
+	"baton/internal/live"
 	"baton/internal/postgres"
 	"baton/internal/sessions"
 	"baton/internal/tools"
@@ -63,7 +64,8 @@ func abandoned(c *call, status sessions.Status) tools.Result {
 // endAndWithdraw ends a session that may have open questions: nobody waits for
 // their answers any more, so they go in the same transaction.
 func (w *Worker) endAndWithdraw(ctx context.Context, lease *sessions.Lease, e sessions.Ending) error {
-	return postgres.InTx(ctx, w.DB, func(tx pgx.Tx) error {
+	changed := []live.Object{live.Of(lease.Session)}
+	err := postgres.InTx(ctx, w.DB, func(tx pgx.Tx) error {
 		if _, err := sessions.LockTx(ctx, tx, lease.Session); err != nil {
 			return err
 		}
@@ -72,11 +74,18 @@ func (w *Worker) endAndWithdraw(ctx context.Context, lease *sessions.Lease, e se
 			return err
 		}
 		e.Withdrawn = withdrawn.Pending
+		for _, esc := range withdrawn.IDs {
+			changed = append(changed, live.Of(esc))
+		}
 		// The end stays the last word: who reads until then sees all.
 		last := len(e.Step.Events) - 1
 		e.Step.Events = slices.Insert(e.Step.Events, last, withdrawn.Events...)
 		return sessions.EndTx(ctx, tx, lease, e)
 	})
+	if err == nil {
+		w.Live.Tell(changed...)
+	}
+	return err
 }
 
 func orEmpty(list json.RawMessage) json.RawMessage {

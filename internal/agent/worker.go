@@ -15,6 +15,7 @@ import (
 	"baton/internal/definition"
 	"baton/internal/id"
 	"baton/internal/jobs"
+	"baton/internal/live"
 	"baton/internal/llm"
 	"baton/internal/postgres"
 	"baton/internal/redact"
@@ -41,6 +42,7 @@ type Deps struct {
 	Model func(version definition.Version, name string) (llm.Model, error)
 	// Redactor is the session's: its placeholders are its own.
 	Redactor func(context.Context, id.Session) (*redact.Redactor, error)
+	Live     *live.Hub // is told what changes beside the sessions' own rows
 	Log      *slog.Logger
 	// ModelBackoff is the base of the waits between tries at a model; 0 is a
 	// second.

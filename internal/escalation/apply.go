@@ -58,7 +58,8 @@ func MarkTx(ctx context.Context, tx pgx.Tx, decision id.Decision, mark Mark, not
 
 // Withdrawn is what a session's end took back.
 type Withdrawn struct {
-	Pending int                 // for sessions.Ending.Withdrawn
+	Pending int // for sessions.Ending.Withdrawn
+	IDs     []id.Escalation
 	Events  []sessions.NewEvent // for the step that ends the session, which sets their turn and step
 }
 
@@ -79,6 +80,7 @@ func WithdrawTx(ctx context.Context, tx pgx.Tx, session id.Session) (Withdrawn, 
 		return w, fmt.Errorf("withdraw questions of %s: %w", session, err)
 	}
 	for _, e := range open {
+		w.IDs = append(w.IDs, e.ID)
 		if e.Status == Answered {
 			if err := FailTx(ctx, tx, session, e.ID, "the session ended first"); err != nil {
 				return w, err

@@ -76,6 +76,7 @@ const (
 	MarkApplyFailed Mark = "apply_failed"
 	MarkSucceeded   Mark = "succeeded"
 	MarkFailed      Mark = "failed"
+	MarkPartly      Mark = "partly" // never written: read from how the session ended
 	MarkReverted    Mark = "reverted"
 	MarkOverruled   Mark = "overruled"
 )

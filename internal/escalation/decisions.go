@@ -13,6 +13,24 @@ import (
 	"baton/internal/postgres"
 )
 
+// sqlOutcome is how a decision turned out: what was marked last, or else how
+// the session ended that went on with it.
+const sqlOutcome = `
+left join lateral (
+    select 1 as rank, m.id as nth, m.mark, m.at from decision_marks m
+    where m.decision_id = d.id and m.mark in ('succeeded', 'failed', 'apply_failed', 'reverted', 'overruled')
+    union all
+    select 2, 0,
+           case when s.status = 'completed' and s.outcome = 'done' then 'succeeded'
+                when s.status = 'completed' and s.outcome = 'partly' then 'partly'
+                when s.status = 'completed' and s.outcome = 'unable' or s.status = 'failed' then 'failed' end, s.ended_at
+    from sessions s
+    where s.id = d.session_id and s.ended_at is not null
+      and exists (select from decision_marks m where m.decision_id = d.id and m.mark = 'applied')
+    order by rank, nth desc limit 1
+) o on true
+`
+
 const sqlDecision = `
 select d.id, d.version, d.escalation_id, d.session_id, t.slug, d.agent_slug, d.trigger, d.type, d.option_id, d.option_key, d.label,
        d.message, d.rationale, d.edited_args, d."values", d.decided_by_kind, d.decided_by_id, d.decided_by_name, d.via,
@@ -23,11 +41,7 @@ join teams t on t.id = d.team_id
 left join lateral (
     select m.at from decision_marks m where m.decision_id = d.id and m.mark = 'undone' limit 1
 ) u on true
-left join lateral (
-    select m.mark, m.at from decision_marks m
-    where m.decision_id = d.id and m.mark in ('succeeded', 'failed', 'reverted', 'overruled') order by m.id desc limit 1
-) o on true
-`
+` + sqlOutcome
 
 func scanDecision(row pgx.CollectableRow) (d Decision, err error) {
 	var question []byte
@@ -44,10 +58,18 @@ func scanDecision(row pgx.CollectableRow) (d Decision, err error) {
 	if err := json.Unmarshal(question, d.Question); err != nil {
 		return d, fmt.Errorf("read question of %s: %w", d.ID, err)
 	}
-	if mark != nil {
-		d.Outcome = &Outcome{Status: *mark, At: *marked}
-	}
+	d.Outcome = outcomeOf(mark, marked)
 	return d, nil
+}
+
+func outcomeOf(mark *Mark, at *time.Time) *Outcome {
+	switch {
+	case mark == nil:
+		return nil
+	case *mark == MarkApplyFailed:
+		return &Outcome{Status: MarkFailed, At: *at}
+	}
+	return &Outcome{Status: *mark, At: *at}
 }
 
 const sqlDecisionByID = sqlDecision + `where d.id = $1 and ($2::uuid[] is null or d.team_id = any($2))`

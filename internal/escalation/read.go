@@ -35,11 +35,7 @@ select e.id, e.number, e.version, e.status, e.kind, e.trigger, e.team_id, t.slug
 	sqlJoins = `
 join teams t on t.id = e.team_id
 left join decisions d on d.id = e.decision_id
-left join lateral (
-    select m.mark, m.at from decision_marks m
-    where m.decision_id = d.id and m.mark in ('succeeded', 'failed', 'reverted', 'overruled') order by m.id desc limit 1
-) o on true
-`
+` + sqlOutcome
 	sqlEscalation = sqlColumns + ` from escalations e` + sqlJoins
 )
 
@@ -75,9 +71,7 @@ func scan(row pgx.CollectableRow) (r read, err error) {
 	}
 	d.Escalation, d.Session, d.Team, d.Agent, d.Trigger, d.ReasonCode = e.ID, e.Session, e.TeamSlug, e.Agent, e.Trigger, e.Case.ReasonCode
 	d.DecidedAt, d.Case = *decided, e.Case
-	if mark != nil {
-		d.Outcome = &Outcome{Status: *mark, At: *marked}
-	}
+	d.Outcome = outcomeOf(mark, marked)
 	e.Decision = &d
 	return r, nil
 }

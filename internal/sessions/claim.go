@@ -42,6 +42,7 @@ func (s *Store) Claim(ctx context.Context, replica *Replica, session id.Session)
 	if err != nil {
 		return nil, v, fmt.Errorf("claim %s: %w", session, err)
 	}
+	s.tell(session, nil)
 	return lease, v, nil
 }
 

@@ -86,6 +86,7 @@ func (s *Store) control(ctx context.Context, actor auth.Actor, inserter *jobs.In
 	if err != nil {
 		return Session{}, postgres.Problem(err, "")
 	}
+	s.tell(session, nil)
 	// Who may control a session is told how it stands, though their key may not
 	// be for reading.
 	return s.Get(ctx, auth.System(), session)

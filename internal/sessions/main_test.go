@@ -34,7 +34,7 @@ type house struct {
 func build(t *testing.T) house {
 	t.Helper()
 	h := house{pool: pgtest.New(t)}
-	h.store = sessions.NewStore(h.pool)
+	h.store = sessions.NewStore(h.pool, nil)
 	var err error
 	if h.inserter, err = jobs.NewInserter(h.pool, quiet); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,9 @@ func ParkTx(ctx context.Context, tx pgx.Tx, lease *Lease, p Parking) error {
 
 // Park is ParkTx as a statement of its own.
 func (s *Store) Park(ctx context.Context, lease *Lease, p Parking) error {
-	return park(ctx, s.db, lease, p)
+	err := park(ctx, s.db, lease, p)
+	s.tell(lease.Session, err)
+	return err
 }
 
 func park(ctx context.Context, db postgres.DB, lease *Lease, p Parking) error {
@@ -112,7 +114,9 @@ func EndTx(ctx context.Context, tx pgx.Tx, lease *Lease, e Ending) error {
 
 // End is EndTx as a statement of its own, for a session without open questions.
 func (s *Store) End(ctx context.Context, lease *Lease, e Ending) error {
-	return end(ctx, s.db, lease, e)
+	err := end(ctx, s.db, lease, e)
+	s.tell(lease.Session, err)
+	return err
 }
 
 func end(ctx context.Context, db postgres.DB, lease *Lease, e Ending) error {

@@ -97,6 +97,7 @@ func (s *Store) Start(ctx context.Context, actor auth.Actor, inserter *jobs.Inse
 	if err != nil {
 		return Session{}, postgres.Problem(err, "")
 	}
+	s.tell(started.ID, nil)
 	return started, nil
 }
 
@@ -109,6 +110,9 @@ func (s *Store) StartAll(ctx context.Context, actor auth.Actor, inserter *jobs.I
 	})
 	if err != nil {
 		return nil, postgres.Problem(err, "")
+	}
+	for _, v := range started {
+		s.tell(v.ID, nil)
 	}
 	return started, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"baton/internal/id"
+	"baton/internal/live"
 	"baton/internal/postgres"
 )
 
@@ -78,12 +79,13 @@ type Written struct {
 // Store keeps sessions.
 type Store struct {
 	db     postgres.DB
+	hub    *live.Hub
 	writer stepWriter
 }
 
-// NewStore works on db.
-func NewStore(db postgres.DB) *Store {
-	return &Store{db: db, writer: stepWriter{patience: linePatience}}
+// NewStore works on db, and tells hub what it has changed.
+func NewStore(db postgres.DB, hub *live.Hub) *Store {
+	return &Store{db: db, hub: hub, writer: stepWriter{patience: linePatience}}
 }
 
 // The step write is composed of parts, so that a step without ended calls
@@ -157,6 +159,7 @@ func (s *Store) WriteStep(ctx context.Context, lease *Lease, step Step) (w Writt
 	}
 	if err == nil {
 		lease.writeNo++
+		s.hub.Tell(live.Of(lease.Session))
 	}
 	return w, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"baton/internal/id"
 	"baton/internal/jobs"
+	"baton/internal/live"
 	"baton/internal/postgres"
 )
 
@@ -40,12 +41,21 @@ func (s *Store) ParkAndQueue(ctx context.Context, lease *Lease, inserter *jobs.I
 	if p.To != Queued {
 		return s.Park(ctx, lease, p)
 	}
-	return postgres.InTx(ctx, s.db, func(tx pgx.Tx) error {
+	err := postgres.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		if err := ParkTx(ctx, tx, lease, p); err != nil {
 			return err
 		}
 		return inserter.InsertTx(ctx, tx, RunArgs{lease.Session}, nil)
 	})
+	s.tell(lease.Session, err)
+	return err
+}
+
+// tell says that a session has changed, unless its change failed.
+func (s *Store) tell(session id.Session, err error) {
+	if err == nil {
+		s.hub.Tell(live.Of(session))
+	}
 }
 
 const sqlRelease = `
@@ -141,6 +151,7 @@ func (s *Store) WriteStepAnd(ctx context.Context, lease *Lease, step Step, also 
 	})
 	if err == nil {
 		lease.Committed()
+		s.hub.Tell(live.Of(lease.Session))
 	}
 	return w, err
 }

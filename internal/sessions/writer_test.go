@@ -383,7 +383,7 @@ func TestAStepWhoseCommitIsNotConfirmedIsNotWrittenTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(pool.Close)
-			c.store = sessions.NewStore(pool)
+			c.store = sessions.NewStore(pool, nil)
 			for i, got := range c.together(t, notes(size), nil) {
 				if got.err != nil {
 					t.Errorf("step %d: %v", i, got.err)

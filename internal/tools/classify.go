@@ -47,7 +47,8 @@ var httpTable = map[int]verdictRow{
 	412: {Conflict, RetryMaybe, OriginService, "precondition failed", false, false, false},
 	413: {InvalidArguments, RetryMaybe, OriginArguments, "body too large", false, false, false},
 	415: {InvalidArguments, RetryMaybe, OriginArguments, "content type not supported", false, false, false},
-	422: {InvalidArguments, RetryMaybe, OriginArguments, "not acceptable as it is", false, false, false},
+	// The service understood the request and says no to what it asks for.
+	422: {ExecutionError, RetryMaybe, OriginArguments, "refused what was asked", false, false, false},
 	423: {Conflict, RetryMaybe, OriginService, "locked", false, false, false},
 	425: {Unavailable, RetryYes, OriginService, "too early", false, true, false},
 	429: {RateLimited, RetryYes, OriginService, "too many requests", false, true, false},

@@ -2,8 +2,10 @@
 // reader's own time zone, and prompts that save a round trip.
 import { startAnswers } from "./answer.js";
 import { startKeys } from "./keys.js";
+import { startRows } from "./rows.js";
 import { startTimes } from "./times.js";
 
 startTimes(document);
 startAnswers(document);
+startRows(document);
 startKeys(document);

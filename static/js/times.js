@@ -5,6 +5,8 @@
 //   clock    14:30          precise  14:30:05
 //   away     1h 48m, counted on as time passes
 //   left     8 s, counted down
+//   since    8 s, counted up
+// A bar with data-since grows, by one percent for each data-part of milliseconds.
 // What carries data-until is gone once that moment has passed; with
 // data-reload the page then shows what has become of it.
 // The clock is the server's: the page says what time it was there.
@@ -58,6 +60,7 @@ const shows = {
   clock: (at) => clock.format(at),
   precise: (at) => precise.format(at),
   away: (at, now) => away(at - now),
+  since: (at, now) => span(Math.max(0, now - at)),
   left: (at, now) => span(Math.max(0, Math.ceil((at - now) / 1000)) * 1000),
 };
 
@@ -79,15 +82,34 @@ function expire(root, now) {
   }
 }
 
-/** Shows all times below root, and keeps those that count up to date. */
-export function startTimes(root) {
+function grow(root, now) {
+  for (const bar of root.querySelectorAll("rect[data-since]")) {
+    const most = 100 - parseFloat(bar.getAttribute("x"));
+    const part = (now - new Date(bar.dataset.since)) / Number(bar.dataset.part);
+    bar.setAttribute("width", Math.min(most, Math.max(0.5, part)).toFixed(2) + "%");
+  }
+}
+
+/** Shows all times below root, for what has just come to the page too. */
+export function showTimes(root) {
   const now = serverNow();
   for (const element of root.querySelectorAll("time[data-show]")) show(element, now);
-  expire(root, now);
+  grow(root, now);
+}
+
+const counted = ["left", "away", "since"].map((what) => `time[data-show=${what}]`).join();
+
+/** Shows all times below root, and keeps those that count up to date. */
+export function startTimes(root) {
+  showTimes(root);
+  expire(root, serverNow());
   for (const element of root.querySelectorAll("[data-until]:not([hidden])")) element.dataset.counted = "";
   setInterval(() => {
     const now = serverNow();
-    for (const element of root.querySelectorAll("time[data-show=left], time[data-show=away]")) show(element, now);
     expire(root, now);
+    if (document.visibilityState !== "visible") return;
+    for (const element of root.querySelectorAll(counted)) show(element, now);
+    grow(root, now);
   }, 1000);
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && showTimes(root));
 }

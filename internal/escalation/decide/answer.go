@@ -12,6 +12,7 @@ import (
 	"baton/internal/escalation"
 	"baton/internal/id"
 	"baton/internal/jobs"
+	"baton/internal/live"
 	"baton/internal/postgres"
 	"baton/internal/problem"
 	"baton/internal/sessions"
@@ -21,10 +22,13 @@ import (
 type Desk struct {
 	db       postgres.DB
 	inserter *jobs.Inserter
+	hub      *live.Hub
 }
 
-// NewDesk works on db.
-func NewDesk(db postgres.DB, inserter *jobs.Inserter) *Desk { return &Desk{db, inserter} }
+// NewDesk works on db, and tells hub what it has changed.
+func NewDesk(db postgres.DB, inserter *jobs.Inserter, hub *live.Hub) *Desk {
+	return &Desk{db, inserter, hub}
+}
 
 // Answer decides a question and returns it with its decision. What Decide says
 // holds. The session goes on when its last question is answered and no answer
@@ -99,6 +103,7 @@ func (d *Desk) lock(ctx context.Context, esc id.Escalation, may func(escalation.
 		}
 		return postgres.Problem(fmt.Errorf("decide %s: %w", esc, err), "")
 	}
+	d.hub.Tell(live.Of(esc), live.Of(seen.Session))
 	return nil
 }
 

@@ -43,12 +43,12 @@ const agentYAML = "slug: bot\nname: Bot\nteam: support\nmodel: scripted/bot\npla
 func build(t *testing.T) house {
 	t.Helper()
 	h := house{pool: pgtest.New(t)}
-	h.sessions, h.questions = sessions.NewStore(h.pool), escalation.NewStore(h.pool)
+	h.sessions, h.questions = sessions.NewStore(h.pool, nil), escalation.NewStore(h.pool)
 	var err error
 	if h.inserter, err = jobs.NewInserter(h.pool, quiet); err != nil {
 		t.Fatal(err)
 	}
-	h.desk = decide.NewDesk(h.pool, h.inserter)
+	h.desk = decide.NewDesk(h.pool, h.inserter, nil)
 	h.person(t, "Mara", auth.Supervisor, "support")
 	definitions := definition.NewStore(h.pool, definition.Known{}, nil)
 	_, err = definitions.Apply(t.Context(), auth.CLI("t"), definition.File{

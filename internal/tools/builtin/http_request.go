@@ -79,8 +79,8 @@ func HTTPRequest(hosts []HTTPHost) (tools.Tool, *safehttp.Client, error) {
 	spec := tools.Spec{
 		Name: "http_request", Version: "1", Description: strings.TrimSpace(httpRequestText) + "\n- Hosts: " + strings.Join(names, ", ") + ".",
 		Words: map[string]tools.Words{
-			"en":      {Title: "Call a web service", Sentence: "{method} {url}"},
-			"zh-Hans": {Title: "调用网络服务", Sentence: "{method} {url}"},
+			"en":      {Title: "Call a web service", Sentence: "Send a {method} request to {url}"},
+			"zh-Hans": {Title: "调用网络服务", Sentence: "向 {url} 发送 {method} 请求"},
 		},
 		Schema: json.RawMessage(httpRequestSchema), Example: example(names),
 		Effect: tools.EffectSide, EffectOf: h.effect, Service: h.service,
@@ -88,7 +88,8 @@ func HTTPRequest(hosts []HTTPHost) (tools.Tool, *safehttp.Client, error) {
 			{Name: "host_not_listed", Type: tools.PermissionDenied, When: "the host is not on the list, or leads to a private address"},
 			{Name: "status_404", Type: tools.NotFound, When: "the service answers 404"},
 			{Name: "status_409", Type: tools.Conflict, When: "the service answers 409"},
-			{Name: "status_422", Type: tools.InvalidArguments, When: "the service answers 400 or 422"},
+			{Name: "status_400", Type: tools.InvalidArguments, When: "the service answers 400"},
+			{Name: "status_422", Type: tools.ExecutionError, When: "the service answers 422: it understood, and refuses"},
 			{Name: "status_429", Type: tools.RateLimited, When: "the service answers 429"},
 			{Name: "status_500", Type: tools.Unavailable, When: "the service answers 500 to 504"},
 			{Name: "timeout", Type: tools.Timeout, When: "the service does not answer a read in time"},

@@ -206,7 +206,7 @@ func TestHTTPFailures(t *testing.T) {
 	}{
 		"404":                        {"GET", "/status/404", false, tools.NotFound, 1, "told so"},
 		"409":                        {"POST", "/status/409", false, tools.Conflict, 1, "told so"},
-		"422":                        {"POST", "/status/422", false, tools.InvalidArguments, 1, "told so"},
+		"422":                        {"POST", "/status/422", false, tools.ExecutionError, 1, "told so"},
 		"403":                        {"GET", "/status/403", false, tools.PermissionDenied, 1, ""},
 		"500 on a read":              {"GET", "/status/500", false, tools.Unavailable, 2, ""},
 		"500 on a write":             {"POST", "/status/500", false, tools.Unavailable, 1, ""},
