@@ -88,7 +88,7 @@ func withHouse(cmd *cobra.Command, work func(ctx context.Context, h house) error
 		if err != nil {
 			return err
 		}
-		h, err := build(ctx, c, installation, d.pool, "", c.logger(cmd.ErrOrStderr()))
+		h, err := build(ctx, c, installation, d.moreTools(), d.pool, "", c.logger(cmd.ErrOrStderr()))
 		if err != nil {
 			return err
 		}

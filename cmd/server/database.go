@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
@@ -87,11 +89,23 @@ func openBeside(ctx context.Context, c config, log *slog.Logger, stderr io.Write
 	return openAsOwner(ctx, c, log)
 }
 
-// offers are the names that agents may use of an installation, as a server
-// announces them.
-func offers(i definition.Installation) map[string][]string {
+// offers are the names that agents may use of an installation, and of its own
+// tools, as a server announces them.
+func offers(i definition.Installation, more map[string]toolMaker) map[string][]string {
 	known := i.Known(nil)
-	return map[string][]string{"data_sources": known.DataSources, "mcp_servers": known.MCPServers}
+	return map[string][]string{"data_sources": known.DataSources, "mcp_servers": known.MCPServers, "tools": slices.Sorted(maps.Keys(more))}
+}
+
+// moreTools are the tools of the server that runs, beside those that come with
+// Baton. Only their names are known here, and they can't be run.
+func (d database) moreTools() map[string]toolMaker {
+	more := map[string]toolMaker{}
+	if d.beside != nil {
+		for _, name := range d.beside.Offers["tools"] {
+			more[name] = nil
+		}
+	}
+	return more
 }
 
 // installation is what agents may name. Beside a running server that is what

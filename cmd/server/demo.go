@@ -2,35 +2,28 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"baton/internal/auth"
-	"baton/internal/definition"
 	"baton/internal/demo"
 	"baton/internal/postgres"
 	"baton/internal/postgres/embedded"
 	"baton/internal/postgres/migrate"
 	"baton/internal/problem"
-	"baton/internal/sessions"
 )
 
 func demoCommand() *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Start everything with a sample shop, agents at work and a question for you", Args: noArguments,
-		Long: "Starts a server on a data directory of its own, with a sample shop, a payment service\n" +
-			"that really fails, and sample agents on the scripted model. Prints a sign-in link.\n" +
+		Long: "Starts a server on a data directory of its own, with a sample shop, services that\n" +
+			"really fail, and sample agents on the scripted model. Prints a sign-in link, and the\n" +
+			"address of a page with the mail that the agents sent: it goes nowhere else.\n" +
 			"Nothing has to be set up. DATABASE_URL is not used. --fresh starts over.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, fresh) },
 	}
@@ -51,10 +44,14 @@ func runDemo(cmd *cobra.Command, fresh bool) error {
 		c.values["database_url"] = ""
 	}
 	c.values["data_dir"] = filepath.Join(c.dataDir(), "demo")
-	if c.sources["log_level"] == "default" {
-		c.values["log_level"] = "error" // the link should not drown in failures that are played
+	untold := c.sources["log_level"] == "default"
+	if untold {
+		c.values["log_level"] = "error" // the link should not drown in what goes on
 	}
 	log := c.logger(cmd.ErrOrStderr())
+	if untold {
+		log = slog.New(unplayed{log.Handler()})
+	}
 	if fresh {
 		if err := forget(c.dataDir()); err != nil {
 			return err
@@ -69,7 +66,7 @@ func runDemo(cmd *cobra.Command, fresh bool) error {
 		return err
 	}
 	defer listener.Close()
-	own, err := embedded.Start(cmd.Context(), embedded.Config{DataDir: c.dataDir(), Roles: []string{demo.ReaderRole}, Log: log})
+	own, err := embedded.Start(cmd.Context(), embedded.Config{DataDir: c.dataDir(), Roles: []string{demo.ReaderRole, demo.PricerRole}, Log: log})
 	if err != nil {
 		return err
 	}
@@ -87,12 +84,12 @@ func runDemo(cmd *cobra.Command, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	defer sample.pool.Close()
+	defer sample.close()
 	addr := listener.Addr().String()
-	if err := own.Announce(addr, offers(sample.installation)); err != nil {
+	if err := own.Announce(addr, offers(sample.installation, sample.tools)); err != nil {
 		return err
 	}
-	h, err := build(cmd.Context(), c, sample.installation, pool, addr, log)
+	h, err := build(cmd.Context(), c, sample.installation, sample.tools, pool, addr, log)
 	if err != nil {
 		return err
 	}
@@ -106,10 +103,27 @@ func runDemo(cmd *cobra.Command, fresh bool) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "Mail: http://%s\n", sample.mailPage)
 	fmt.Fprintf(cmd.OutOrStdout(), "Sign in: %s\n", signInURL(h.url, link))
-	go fillDemo(cmd.Context(), h, sample, log)
+	go workDemo(cmd.Context(), h, sample, log)
 	return serveUntilDone(cmd.Context(), listener, h.handler, d.exited(), log)
 }
+
+// unplayed keeps calls that fail out of the log. They are what the demo is there
+// to show, and stand in its timelines.
+type unplayed struct{ slog.Handler }
+
+func (u unplayed) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "tool call failed" {
+		return nil
+	}
+	return u.Handler.Handle(ctx, r)
+}
+
+func (u unplayed) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return unplayed{u.Handler.WithAttrs(attrs)}
+}
+func (u unplayed) WithGroup(name string) slog.Handler { return unplayed{u.Handler.WithGroup(name)} }
 
 // forget removes what an earlier demo left. A demo that runs keeps what is its.
 func forget(dir string) error {
@@ -120,47 +134,6 @@ func forget(dir string) error {
 		return problem.Wrap(err, problem.Unavailable, "data_dir_unwritable", problem.Params{"dir": dir})
 	}
 	return nil
-}
-
-// shop is the sample business: its database, and the payment service.
-type shop struct {
-	pool         *pgxpool.Pool
-	installation definition.Installation
-}
-
-const (
-	sqlShopExists = `select exists (select from pg_database where datname = $1)`
-	sqlMakeShop   = `create database ` + shopDatabase
-)
-
-func openShop(ctx context.Context, own *embedded.Server) (s shop, err error) {
-	conn, err := pgx.Connect(ctx, own.URL())
-	if err != nil {
-		return s, fmt.Errorf("open the sample shop: %w", err)
-	}
-	defer conn.Close(ctx)
-	var exists bool
-	if err := conn.QueryRow(ctx, sqlShopExists, shopDatabase).Scan(&exists); err != nil {
-		return s, fmt.Errorf("look for the sample shop: %w", err)
-	}
-	if !exists {
-		if _, err := conn.Exec(ctx, sqlMakeShop); err != nil {
-			return s, fmt.Errorf("make the sample shop: %w", err)
-		}
-	}
-	if s.pool, err = postgres.Open(ctx, own.URLFor("baton", shopDatabase), 4); err != nil {
-		return s, err
-	}
-	payments, err := demo.NewPayments(s.pool, "").Serve(ctx)
-	if err != nil {
-		s.pool.Close()
-		return s, fmt.Errorf("start the sample payment service: %w", err)
-	}
-	s.installation = definition.Installation{
-		DataSources: map[string]definition.DataSource{demo.DataSource: {URL: own.URLFor(demo.ReaderRole, shopDatabase)}},
-		Hosts:       map[string]definition.Host{demo.PaymentsHost: {Address: payments, AllowPrivate: true, HonoursIdempotencyKey: true}},
-	}
-	return s, nil
 }
 
 // demoPeople are the sample accounts; the first is an operator.
@@ -182,68 +155,4 @@ func sampleAccounts(ctx context.Context, h house) (link string, err error) {
 		}
 	}
 	return h.accounts.MakeLink(ctx, auth.System(), "admin")
-}
-
-// fillDemo loads the shop and sets the agents to work, behind the page that is
-// served already. What goes wrong is said; the pages stay up.
-func fillDemo(ctx context.Context, h house, s shop, log *slog.Logger) {
-	if err := fill(ctx, h, s); err != nil && ctx.Err() == nil {
-		log.Error("the demo's sample work could not be started", "err", err)
-	}
-}
-
-func fill(ctx context.Context, h house, s shop) error {
-	if err := demo.LoadShop(ctx, s.pool, time.Now()); err != nil {
-		return err
-	}
-	files, err := demo.Agents()
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if _, err := h.definitions.Apply(ctx, auth.System(), f); err != nil {
-			return err
-		}
-	}
-	if err := writeWorkspaces(h); err != nil {
-		return err
-	}
-	work, err := demo.Sessions(ctx, s.pool)
-	if err != nil {
-		return err
-	}
-	for _, w := range work {
-		version, err := h.definitions.Get(ctx, auth.System(), w.Agent, 0)
-		if err != nil {
-			return err
-		}
-		if _, err := h.sessions.Start(ctx, auth.System(), h.inserter, sessions.New{Agent: version, Task: w.Task, Inputs: w.Inputs}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeWorkspaces puts the sample files where the agents read.
-func writeWorkspaces(h house) error {
-	files, err := demo.Files()
-	if err != nil {
-		return err
-	}
-	agents, err := demo.Agents()
-	if err != nil {
-		return err
-	}
-	for _, a := range agents {
-		dir := h.toolbox.workspace(strings.TrimSuffix(a.Name, ".yaml"))
-		if err := os.MkdirAll(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("write sample files: %w", err)
-		}
-		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), text, 0o640); err != nil {
-				return fmt.Errorf("write sample files: %w", err)
-			}
-		}
-	}
-	return nil
 }

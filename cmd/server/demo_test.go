@@ -55,19 +55,19 @@ func (a api) do(method, path string, body any, into any) int {
 }
 
 type apiQuestion struct {
-	ID, Status, Title string
-	Version           int
-	SessionID         string `json:"session_id"`
-	Options           []struct {
+	ID, Status, Kind, Trigger, Title string
+	Version                          int
+	SessionID                        string `json:"session_id"`
+	Options                          []struct {
 		ID, Key string
 		Action  *struct{ Tool string }
 	}
 }
 
 // The main job on real input: the demo starts, real sessions fail and recover
-// on a real shop, a question comes up, a person answers it, the agent does what
-// was approved and finishes.
-// R: G1, M2
+// on a real shop, each case that a stranger should see comes up, a person
+// answers, the agent does what was approved and finishes.
+// R: G1, M2, X4, X6, T7, F9, A8
 func TestTheDemoAsksAQuestionAndItsAnswerIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	env := []string{"BATON_DATA_DIR=" + dataDir(t), "DATABASE_URL=postgres://ignored@127.0.0.1:1/none"}
@@ -101,34 +101,94 @@ func TestTheDemoAsksAQuestionAndItsAnswerIsCarriedOut(t *testing.T) {
 	}
 	a := api{t, base, strings.TrimSpace(key)}
 
-	q := a.question()
-	refund := ""
-	for _, o := range q.Options {
-		if o.Action != nil && refund == "" {
-			refund = o.ID
-		}
+	a.decidedBefore()
+	a.answeredAndDone("Refund for order ", "options", "sensitive_action", "refund_full", "done")
+	a.answeredAndDone("'s portal refuses our login", "options", "repeated_failure", "renew", "done")
+	a.answeredAndDone("prices changed, 5 refused: garden tables", "options", "ambiguous_decision", "minimum", "done")
+	a.answeredAndDone("Send “Spring prices” to 1,840 recipients", "approval", "sensitive_action", "", "partly")
+	_, page, _ := strings.Cut(said.String(), "Mail: ")
+	page, _, _ = strings.Cut(page, "\n")
+	if code, body := get(t, page); code != http.StatusOK || !strings.Contains(body, "Spring prices: 1,836") {
+		t.Errorf("the page of the mail that was sent: %d\n%.600s", code, body)
 	}
-	var answered struct {
-		Decision struct {
-			OptionID string `json:"option_id"`
-		}
-	}
-	code = a.do("POST", "/escalations/"+q.ID+"/answer", map[string]any{"version": q.Version,
-		"decision": map[string]any{"type": "choose", "option_id": refund}}, &answered)
-	if code != http.StatusOK || answered.Decision.OptionID != refund {
-		t.Fatalf("answer: %d, %+v", code, answered)
-	}
-	s := a.ended(q.SessionID)
-	if s.Status != "completed" || s.Outcome != "done" {
-		t.Errorf("session is %s %s: %s", s.Status, s.Outcome, s.Summary)
-	}
-	var questions struct{ Items []apiQuestion }
-	a.do("GET", "/escalations?status=applied", nil, &questions)
-	if len(questions.Items) != 1 {
-		t.Errorf("%d questions are applied, want 1", len(questions.Items))
-	}
+	a.longReport()
 	a.enoughCalls()
+	code, key, _ = try(t, env[:1], "key", "create", "--user", "responder-finance", "--scope", "all")
+	if code != 0 {
+		t.Fatalf("key create: exit %d", code)
+	}
+	if q := (api{t, base, strings.TrimSpace(key)}).question("Refund for order "); a.do("GET", "/escalations/"+q.ID, nil, nil) != http.StatusNotFound {
+		t.Error("team support sees what finance is asked")
+	}
+	if text := said.String(); strings.Contains(text, "level=ERROR") {
+		t.Errorf("what the demo plays is told as its own errors:\n%s", text)
+	}
 	a.documentedPlaybook(env[:1])
+	// A tool of the demo's own is known beside it.
+	code, applied, stderr := try(t, env[:1], "agent", "apply", "-f", "../../internal/demo/agents/price-list.yaml")
+	if code != 0 || !strings.Contains(applied, "unchanged") {
+		t.Errorf("agent apply: exit %d, %s%s", code, applied, stderr)
+	}
+}
+
+// answeredAndDone answers the question with a title and sees its session end.
+// Without an option it approves.
+func (a api) answeredAndDone(title, kind, trigger, option, outcome string) {
+	a.t.Helper()
+	q := a.question(title)
+	if q.Kind != kind || q.Trigger != trigger {
+		a.t.Errorf("%s is of kind %s, trigger %s", q.Title, q.Kind, q.Trigger)
+	}
+	decision := map[string]any{"type": "choose", "option_id": option}
+	if option == "" {
+		decision = map[string]any{"type": "approve"}
+	}
+	var answered struct{ Status string }
+	if code := a.do("POST", "/escalations/"+q.ID+"/answer", map[string]any{"version": q.Version, "decision": decision}, &answered); code != http.StatusOK {
+		a.t.Fatalf("answer %s: %d, %+v", q.Title, code, answered)
+	}
+	if s := a.ended(q.SessionID); s.Status != "completed" || s.Outcome != outcome {
+		a.t.Errorf("%s: the session is %s %s: %s", q.Title, s.Status, s.Outcome, s.Summary)
+	}
+	var now apiQuestion
+	if a.do("GET", "/escalations/"+q.ID, nil, &now); now.Status != "applied" {
+		a.t.Errorf("%s is %s", q.Title, now.Status)
+	}
+}
+
+// decidedBefore: the history begins with a refund that the supervisor decided,
+// like those that wait.
+func (a api) decidedBefore() {
+	a.t.Helper()
+	type decision struct {
+		Label     string
+		DecidedBy struct{ Kind, Name string } `json:"decided_by"`
+	}
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); <-time.After(100 * time.Millisecond) {
+		var list struct{ Items []decision }
+		a.do("GET", "/decisions", nil, &list)
+		if len(list.Items) == 0 {
+			continue
+		}
+		if d := list.Items[0]; d.DecidedBy.Kind != "person" || d.DecidedBy.Name != "supervisor" || !strings.HasPrefix(d.Label, "Refund EUR ") {
+			a.t.Errorf("the first decision: %+v", d)
+		}
+		return
+	}
+	a.t.Fatal("no decision was made before")
+}
+
+// longReport: an agent finds the few lines that matter in 5,000.
+func (a api) longReport() {
+	a.t.Helper()
+	var list struct{ Items []apiSession }
+	a.do("GET", "/sessions?agent=delivery-reports", nil, &list)
+	if len(list.Items) != 1 {
+		a.t.Fatalf("%d sessions with the carrier's report", len(list.Items))
+	}
+	if s := a.ended(list.Items[0].ID); s.Outcome != "done" || !strings.Contains(s.Summary, "did not arrive") || s.Calls < 5 {
+		a.t.Errorf("the report: %+v", s)
+	}
 }
 
 // documentedPlaybook follows docs/adding-a-playbook.md to the letter, beside
@@ -156,7 +216,7 @@ func (a api) documentedPlaybook(env []string) {
 	var list struct {
 		Items []struct{ Inputs struct{ Order string } }
 	}
-	a.do("GET", "/sessions?limit=1", nil, &list)
+	a.do("GET", "/sessions?agent=order-questions&limit=1", nil, &list)
 	_, out, said := try(a.t, env, "session", "start", "--agent", "lost-parcels", "--task", "Where is the parcel?",
 		"--input", "order="+list.Items[0].Inputs.Order, "--watch")
 	if !strings.Contains(out, "What shall the customer get?") && !strings.Contains(out, "is lost") {
@@ -164,19 +224,21 @@ func (a api) documentedPlaybook(env []string) {
 	}
 }
 
-// question waits for the first question that waits.
-func (a api) question() apiQuestion {
+// question waits for one whose title holds some words.
+func (a api) question(title string) apiQuestion {
 	a.t.Helper()
 	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
 		var list struct{ Items []apiQuestion }
 		if code := a.do("GET", "/escalations?status=pending", nil, &list); code != http.StatusOK {
 			a.t.Fatalf("list questions: %d", code)
 		}
-		if len(list.Items) > 0 {
-			return list.Items[0]
+		for _, q := range list.Items {
+			if strings.Contains(q.Title, title) {
+				return q
+			}
 		}
 	}
-	a.t.Fatal("no question came up")
+	a.t.Fatalf("no question came up that says %q", title)
 	return apiQuestion{}
 }
 

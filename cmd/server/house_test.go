@@ -47,7 +47,7 @@ func working(t *testing.T) *inProcess {
 	p := &inProcess{t: t, people: map[string]auth.Actor{}, witness: &witness{runs: map[string][]string{}}}
 	c := config{values: map[string]string{"data_dir": t.TempDir(), "addr": "127.0.0.1:0", "secret_key": strings.Repeat("0f", 32)}}
 	var err error
-	if p.house, err = build(t.Context(), c, definition.Installation{}, pgtest.New(t), "", slog.New(slog.DiscardHandler)); err != nil {
+	if p.house, err = build(t.Context(), c, definition.Installation{}, nil, pgtest.New(t), "", slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	p.toolbox.more = map[string]toolMaker{

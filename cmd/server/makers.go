@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"baton/internal/definition"
+	"baton/internal/mail"
 	"baton/internal/safehttp"
 	"baton/internal/tools"
 	"baton/internal/tools/builtin"
@@ -24,6 +26,7 @@ func (b *toolbox) makers() map[string]toolMaker {
 		"query_db":     b.queryDB,
 		"read_file":    b.readFile,
 		"http_request": b.httpRequest,
+		"send_email":   b.sendEmail,
 	}
 	maps.Copy(all, b.more)
 	return all
@@ -89,6 +92,19 @@ func (b *toolbox) httpRequest(ctx context.Context, v definition.Version) (tools.
 	}
 	t, _, err := builtin.HTTPRequest(hosts)
 	return t, err
+}
+
+// sendEmail delivers to the mail server of the installation.
+func (b *toolbox) sendEmail(context.Context, definition.Version) (tools.Tool, error) {
+	server := b.installation.SMTP
+	if server.Address == "" {
+		return nil, errors.New("there is no mail server in the configuration; name one under smtp, with address and from")
+	}
+	sender, err := mail.New(server.Address, server.From)
+	if err != nil {
+		return nil, err
+	}
+	return builtin.SendEmail(sender)
 }
 
 // limited is a tool within its agent's limits of time, which may only shorten

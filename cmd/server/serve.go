@@ -64,11 +64,11 @@ func serve(cmd *cobra.Command) error {
 	}
 	addr := listener.Addr().String()
 	if d.own != nil {
-		if err := d.own.Announce(addr, offers(installation)); err != nil {
+		if err := d.own.Announce(addr, offers(installation, nil)); err != nil {
 			return err
 		}
 	}
-	h, err := build(cmd.Context(), c, installation, d.pool, addr, log)
+	h, err := build(cmd.Context(), c, installation, nil, d.pool, addr, log)
 	if err != nil {
 		return err
 	}

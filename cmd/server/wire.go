@@ -42,9 +42,10 @@ type house struct {
 }
 
 // build makes the rooms, each from those below it. installation is what agents
-// may name; ctx ends when the process does; addr is where the pages are
-// served, empty in a command that serves none.
-func build(ctx context.Context, c config, installation definition.Installation, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
+// may name, more are tools beside those that come with Baton; ctx ends when the
+// process does; addr is where the pages are served, empty in a command that
+// serves none.
+func build(ctx context.Context, c config, installation definition.Installation, more map[string]toolMaker, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
 	h = house{pool: pool, accounts: auth.NewAccounts(pool), hub: live.NewHub(pool, log), models: &models{}}
 	h.sessions = sessions.NewStore(pool, h.hub)
 	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
@@ -56,6 +57,7 @@ func build(ctx context.Context, c config, installation definition.Installation, 
 	}
 	h.secrets = secrets.NewStore(pool, h.keyring)
 	h.toolbox = newToolbox(installation, c.dataDir(), h.sessions, h.secrets)
+	h.toolbox.more = more
 	h.definitions = definition.NewStore(pool, installation.Known(h.toolbox.names()), playbookFaults)
 	h.url = "http://" + addr
 	var public *url.URL

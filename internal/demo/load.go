@@ -15,8 +15,12 @@ import (
 )
 
 // ReaderRole is the role that the agents' queries run as. It may read the
-// shop's tables and do nothing else.
-const ReaderRole = "shop_reader"
+// shop's tables and do nothing else. PricerRole is the role of update_prices: it
+// may change a price, and nothing else.
+const (
+	ReaderRole = "shop_reader"
+	PricerRole = "shop_pricer"
+)
 
 // The tables of the shop. What the payment service keeps stands in a schema of
 // its own, which the reader can't see.
@@ -28,14 +32,17 @@ create table customers (
     city       text not null,
     country    text not null,
     business   boolean not null,
+    newsletter boolean not null,
     since      date not null
 );
 create table prices (
     sku        text not null,
     product    text not null,
     price      numeric(12,2) not null,
+    minimum    numeric(12,2) not null,
     currency   text not null,
-    valid_from date not null
+    valid_from date not null,
+    constraint price_not_below_minimum check (price >= minimum)
 );
 create table orders (
     order_no    text primary key,
@@ -57,6 +64,20 @@ create table payments (
     status      text not null,
     captured_at timestamptz not null
 );
+create table suppliers (
+    id      int primary key,
+    name    text not null,
+    account text not null,
+    contact text not null
+);
+create table purchase_orders (
+    po_no       text primary key,
+    supplier_id int not null,
+    sku         text not null,
+    product     text not null,
+    quantity    int not null,
+    ordered_on  date not null
+);
 create schema psp;
 create table psp.refunds (
     refund_id       text primary key,
@@ -68,7 +89,11 @@ create table psp.refunds (
 );
 create index refunds_payment_id on psp.refunds (payment_id);
 create sequence psp.refund_no start 4118207 increment 3;
-create table psp.loaded (as_of date not null)`
+create table psp.renewals (account text primary key, renewed_at timestamptz not null default now());
+create table psp.loaded (as_of date not null, edition int not null)`
+
+// edition names this form of the tables. An earlier demo's are made anew.
+const edition = 2
 
 const sqlShopIndexes = `
 create index orders_customer_id on orders (customer_id);
@@ -90,31 +115,61 @@ do $$ begin
 end $$;
 revoke create on schema public from public;
 grant usage on schema public to shop_reader;
-grant select on customers, prices, orders, payments to shop_reader`
+grant select on customers, prices, orders, payments, suppliers, purchase_orders to shop_reader;
+do $$ begin
+    if not exists (select from pg_roles where rolname = 'shop_pricer') then create role shop_pricer login; end if;
+exception when duplicate_object or unique_violation then null; end $$;
+do $$ begin
+    execute format('grant connect on database %I to shop_pricer', current_database());
+end $$;
+grant usage on schema public to shop_pricer;
+grant select on prices to shop_pricer;
+grant update (price) on prices to shop_pricer`
 
-const sqlLoadedAsOf = `select as_of from psp.loaded`
+const (
+	sqlLoaded = `select edition from psp.loaded`
+	// What an earlier edition made, in a database that holds nothing else.
+	sqlForget = `
+do $$ begin
+    drop schema psp cascade;
+    drop schema public cascade;
+    create schema public;
+    grant usage on schema public to public;
+end $$`
+)
 
-// LoadShop makes the shop's tables in an empty database, fills them as of
-// today, and lets ReaderRole read them. A database that has them already is
-// left as it is. It takes a few seconds.
+// LoadShop makes the shop's tables in a database of the shop's own, fills them
+// as of today, and lets the roles at them. A database that has them already is
+// left as it is; those of an earlier edition are made anew. It takes a few
+// seconds.
 func LoadShop(ctx context.Context, db postgres.DB, today time.Time) error {
-	var asOf time.Time
-	err := db.QueryRow(ctx, sqlLoadedAsOf).Scan(&asOf)
-	if err == nil {
+	var loaded int
+	err := db.QueryRow(ctx, sqlLoaded).Scan(&loaded)
+	if err == nil && loaded == edition {
 		return nil
 	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != "42P01" { // no such table
+	pg, _ := errors.AsType[*pgconn.PgError](err)
+	fresh := pg != nil && pg.Code == "42P01"   // no such table
+	earlier := pg != nil && pg.Code == "42703" // no such column
+	if err != nil && !fresh && !earlier {
 		return fmt.Errorf("look for the shop: %w", err)
 	}
 	s := newShop(today)
-	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error { return s.loadTx(ctx, tx, today) })
+	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
+		if !fresh {
+			if _, err := tx.Exec(ctx, sqlForget); err != nil {
+				return fmt.Errorf("drop the earlier shop: %w", err)
+			}
+		}
+		return s.loadTx(ctx, tx, today)
+	})
 	if err != nil {
 		return fmt.Errorf("load the shop: %w", err)
 	}
 	return nil
 }
 
-const sqlSetLoaded = `insert into psp.loaded values ($1)`
+const sqlSetLoaded = `insert into psp.loaded values ($1, $2)`
 
 func (s *shop) loadTx(ctx context.Context, tx pgx.Tx, today time.Time) error {
 	if _, err := tx.Exec(ctx, sqlShopSchema); err != nil {
@@ -126,13 +181,13 @@ func (s *shop) loadTx(ctx context.Context, tx pgx.Tx, today time.Time) error {
 		rows    int
 		row     func(i int) []any
 	}{
-		{"customers", words("id name email city country business since"), len(s.customers), func(i int) []any {
+		{"customers", words("id name email city country business newsletter since"), len(s.customers), func(i int) []any {
 			c := s.customers[i]
-			return []any{c.id, c.name, c.email, c.city, c.country, c.business, c.since}
+			return []any{c.id, c.name, c.email, c.city, c.country, c.business, c.newsletter, c.since}
 		}},
-		{"prices", words("sku product price currency valid_from"), len(s.prices), func(i int) []any {
+		{"prices", words("sku product price minimum currency valid_from"), len(s.prices), func(i int) []any {
 			p := s.prices[i]
-			return []any{p.sku, p.product, numeric(p.cents), "EUR", p.from}
+			return []any{p.sku, p.product, numeric(p.cents), numeric(p.minimum), "EUR", p.from}
 		}},
 		{"orders", words("order_no customer_id sku quantity total currency status placed_at shipped_at"), len(s.orders), func(i int) []any {
 			o := s.orders[i]
@@ -142,6 +197,14 @@ func (s *shop) loadTx(ctx context.Context, tx pgx.Tx, today time.Time) error {
 		{"payments", words("payment_id order_no method amount currency status captured_at"), len(s.payments), func(i int) []any {
 			p := s.payments[i]
 			return []any{p.id, p.order, p.method, numeric(p.cents), "EUR", p.status, p.captured}
+		}},
+		{"suppliers", words("id name account contact"), len(suppliers), func(i int) []any {
+			v := suppliers[i]
+			return []any{i + 1, v.name, v.account, v.contact}
+		}},
+		{"purchase_orders", words("po_no supplier_id sku product quantity ordered_on"), len(s.purchases), func(i int) []any {
+			p := s.purchases[i]
+			return []any{p.number, p.supplier + 1, p.sku, p.product, p.quantity, p.ordered}
 		}},
 	}
 	for _, c := range copies {
@@ -155,7 +218,7 @@ func (s *shop) loadTx(ctx context.Context, tx pgx.Tx, today time.Time) error {
 			return fmt.Errorf("finish tables: %w", err)
 		}
 	}
-	_, err := tx.Exec(ctx, sqlSetLoaded, today)
+	_, err := tx.Exec(ctx, sqlSetLoaded, today, edition)
 	return err
 }
 

@@ -51,3 +51,15 @@ var products = []struct {
 var finishes = words("oak walnut ash birch black white grey green blue terracotta")
 
 var sizes = words("S M L XL")
+
+// suppliers are whom the shop buys from.
+var suppliers = []struct{ name, account, contact string }{
+	{"Holmquist Tra AB", "4471-HQ", "Eva Nyberg"},
+	{"Brandt Polster GmbH", "4471-BP", "Jonas Seidel"},
+	{"Ateliers Fontaine", "4471-AF", "Claire Renaud"},
+	{"Ekholm Snickeri AB", "4471-ES", "Nils Wallin"},
+	{"Vogel Leuchten GmbH", "4471-VL", "Petra Klein"},
+	{"Tissages Mercier", "4471-TM", "Luc Garnier"},
+	{"Sjodin Metall AB", "4471-SM", "Karin Hedlund"},
+	{"Whitcombe Glass Ltd", "4471-WG", "Alice Farrow"},
+}

@@ -59,14 +59,19 @@ func NewPayments(db postgres.DB, token string) *Payments {
 // Serve answers on a free loopback port until ctx ends, and returns its
 // address.
 func (p *Payments) Serve(ctx context.Context) (addr string, err error) {
+	return serve(ctx, p, "payment service")
+}
+
+// serve answers on a free loopback port until ctx ends.
+func serve(ctx context.Context, handler http.Handler, what string) (addr string, err error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", fmt.Errorf("serve payments: %w", err)
+		return "", fmt.Errorf("serve the sample %s: %w", what, err)
 	}
-	srv := &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			slog.Error("the sample payment service ended", "error", err)
+			slog.Error("the sample "+what+" ended", "error", err)
 		}
 	}()
 	context.AfterFunc(ctx, func() { _ = srv.Close() }) // those that hang hang no longer

@@ -15,6 +15,10 @@ const (
 	duplicateCount = 480 // orders that were charged twice
 	// aboveLimitEach says that one of so many duplicates is above RefundLimit.
 	aboveLimitEach = 4
+	// newsletterCount customers have asked for the newsletter; the mailboxes of
+	// some of them are closed.
+	newsletterCount = 1_840
+	closedEach      = 460
 )
 
 // RefundLimitCents is what the sample agent may refund on its own: EUR 500.00.
@@ -23,13 +27,14 @@ const RefundLimitCents = 50_000
 type customer struct {
 	id                         int
 	name, email, city, country string
-	business                   bool
+	business, newsletter       bool
 	since                      time.Time
 }
 
 type price struct {
 	sku, product string
 	cents        int64
+	minimum      int64 // below it the shop must not sell, as agreed with the supplier
 	from         time.Time
 }
 
@@ -57,6 +62,7 @@ type shop struct {
 	prices    []price
 	orders    []order
 	payments  []payment
+	purchases []purchase
 }
 
 func newShop(today time.Time) shop {
@@ -68,6 +74,7 @@ func newShop(today time.Time) shop {
 	s.addPrices(today)
 	s.addOrders(rng, today)
 	s.addPayments(rng)
+	s.addPurchases(today)
 	return s
 }
 
@@ -85,7 +92,12 @@ func (s *shop) addCustomers(rng *rand.Rand, today time.Time) {
 			domain = strings.ToLower(last) + ".example"
 			first, last = "office", c.city
 		}
-		c.email = strings.ToLower(fmt.Sprintf("%s.%s%d@%s", first, last, 1+i%90, domain))
+		const stride = 7_919 // without a factor of customerCount: each rank once
+		rank := i * stride % customerCount
+		if c.newsletter = rank < newsletterCount; c.newsletter && rank%closedEach == 0 {
+			domain = closedDomain
+		}
+		c.email = strings.ToLower(fmt.Sprintf("%s.%s%d@%s", first, last, 1+i, domain))
 		s.customers = append(s.customers, c)
 	}
 }
@@ -103,6 +115,7 @@ func (s *shop) addPrices(today time.Time) {
 			sku:     fmt.Sprintf("%s-%s-%s", p.code, strings.ToUpper(finish[:1]+finish[len(finish)-1:]), sizes[size]),
 			product: fmt.Sprintf("%s, %s, %s", p.name, finish, sizes[size]),
 			cents:   cents / 50 * 50,
+			minimum: cents / 50 * 50 * int64(72+article*5%22) / 100,
 			from:    today.AddDate(-3, 7*revision, 0),
 		})
 	}
@@ -177,6 +190,27 @@ func (s *shop) duplicates() map[int]bool {
 		}
 	}
 	return chosen
+}
+
+// purchase is an order of the shop's own, at a supplier.
+type purchase struct {
+	number   string
+	supplier int // index
+	sku      string
+	product  string
+	quantity int
+	ordered  time.Time
+}
+
+// addPurchases orders of each supplier three times.
+func (s *shop) addPurchases(today time.Time) {
+	for i := range 3 * len(suppliers) {
+		p := s.prices[i*37]
+		s.purchases = append(s.purchases, purchase{
+			number: fmt.Sprintf("PO-%d", 2201+i), supplier: i % len(suppliers), sku: p.sku, product: p.product,
+			quantity: 20 + i*7%5*10, ordered: today.AddDate(0, 0, -40+i),
+		})
+	}
 }
 
 // paymentID is the n-th payment's id: unique, and without an order that shows.

@@ -38,6 +38,11 @@ func TestShop(t *testing.T) {
 	t.Run("hangs for real", func(t *testing.T) { t.Parallel(); testSocket(t, db) })
 	t.Run("settles every refund as it was decided", func(t *testing.T) { t.Parallel(); testRefundsDesk(t, db) })
 	t.Run("answers questions about orders", func(t *testing.T) { t.Parallel(); testOrderQuestions(t, db) })
+	t.Run("asks when a portal refuses the login", func(t *testing.T) { t.Parallel(); testSupplierDeliveries(t, db, url) })
+	t.Run("takes each way on after a part was refused", func(t *testing.T) { t.Parallel(); testPriceList(t, db, url) })
+	t.Run("writes to whom it may", func(t *testing.T) { t.Parallel(); testNewsletters(t, db, url) })
+	t.Run("finds the lines that matter", func(t *testing.T) { t.Parallel(); testDeliveryReports(t, db, url) })
+	t.Run("finds no work twice", func(t *testing.T) { t.Parallel(); testWork(t, db) })
 }
 
 func testRows(t *testing.T, db *pgxpool.Pool) {
@@ -63,8 +68,26 @@ func testLoadAgain(t *testing.T, db *pgxpool.Pool) {
 		t.Fatal(err)
 	}
 	var asOf time.Time
-	if err := db.QueryRow(t.Context(), sqlLoadedAsOf).Scan(&asOf); err != nil || !asOf.Equal(today) {
+	if err := db.QueryRow(t.Context(), `select as_of from psp.loaded`).Scan(&asOf); err != nil || !asOf.Equal(today) {
 		t.Errorf("loaded as of %s (%v)", asOf, err)
+	}
+}
+
+// A shop that an earlier version filled is made anew: its agents need what it
+// lacks.
+func TestAShopOfAnEarlierEditionIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Open(t, pgtest.Empty(t))
+	if _, err := db.Exec(t.Context(), `create schema psp; create table psp.loaded (as_of date); insert into psp.loaded values ('2025-01-01'); create table customers (id int)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := LoadShop(t.Context(), db, today); err != nil {
+		t.Fatal(err)
+	}
+	var suppliersThere, customersThere int
+	err := db.QueryRow(t.Context(), `select (select count(*) from suppliers), (select count(*) from customers where newsletter)`).Scan(&suppliersThere, &customersThere)
+	if err != nil || suppliersThere != len(suppliers) || customersThere != newsletterCount {
+		t.Errorf("%d suppliers, %d customers with the newsletter (%v)", suppliersThere, customersThere, err)
 	}
 }
 
@@ -279,26 +302,40 @@ func TestFaultsDependOnThePaymentAlone(t *testing.T) {
 	})
 }
 
+// sampleKnown is what a demo's installation has for its agents to name.
+var sampleKnown = definition.Known{
+	Tools:       []string{"query_db", "http_request", "read_file", "send_email", "update_prices", "ask_human"},
+	DataSources: []string{DataSource}, MCPServers: []string{},
+}
+
 // R: G1: the samples pass the product's own checks.
 func TestAgentsAreValid(t *testing.T) {
 	t.Parallel()
 	files, err := Agents()
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 7 {
 		t.Fatalf("%d agents (%v)", len(files), err)
 	}
+	teams := map[string]int{}
 	for _, f := range files {
-		a, faults := definition.Parse(f, definition.Known{
-			Tools: []string{"query_db", "http_request", "read_file", "ask_human"}, DataSources: []string{DataSource}, MCPServers: []string{},
-		})
+		a, faults := definition.Parse(f, sampleKnown)
 		if len(faults) > 0 {
 			t.Error(faults)
 		}
 		if _, err := scripted.Compile(strings.TrimPrefix(a.Playbook, "./"), string(f.Playbook)); err != nil {
 			t.Error(err)
 		}
-		if !reflect.DeepEqual(a.Hosts, []string{PaymentsHost}) || a.DataSource != DataSource || a.Team != "support" {
-			t.Errorf("%+v", a)
+		if f.Name != a.Slug+".yaml" || a.DataSource != DataSource {
+			t.Errorf("%s: %+v", f.Name, a)
 		}
+		for _, host := range a.Hosts {
+			if host != PaymentsHost && host != PortalHost && host != CarrierHost {
+				t.Errorf("%s names host %s", f.Name, host)
+			}
+		}
+		teams[a.Team]++
+	}
+	if teams["support"] != 6 || teams["finance"] != 1 {
+		t.Errorf("teams %v", teams)
 	}
 	if files, err := Files(); err != nil || len(files["refund-policy.md"]) == 0 {
 		t.Errorf("files %v (%v)", files, err)

@@ -28,7 +28,7 @@ var plan = map[string][]string{
 	"insights":  {"escalation", "sessions", "definition", "jobs", "live", "auth", "telemetry", "postgres", "page", "id", "problem"},
 	"retention": {"escalation", "sessions", "jobs", "live", "auth", "telemetry", "postgres", "id", "problem"},
 	"drills":    {"escalation", "sessions", "definition", "jobs", "live", "auth", "tools", "tools/drill", "telemetry", "postgres", "page", "id", "problem"},
-	"demo":      {"escalation", "sessions", "definition", "auth", "postgres", "id", "problem"},
+	"demo":      {"escalation", "sessions", "definition", "auth", "tools", "postgres", "id", "problem"}, // one of its tools is its own
 	"bench":     {"escalation", "sessions", "definition", "auth", "tools", "postgres", "id", "problem"},
 
 	// The nouns.
@@ -79,9 +79,9 @@ var forTests = []string{"postgres/pgtest", "web/browsertest"}
 
 // testsMay is what the tests of a room use beside what lies below it.
 var testsMay = map[string][]string{
-	"agent": {"llm/scripted"},               // its model
-	"demo":  {"llm", "llm/scripted"},        // they play the sample playbooks
-	"house": {"definition", "llm/scripted"}, // they read the examples in docs/
+	"agent": {"llm/scripted"},                                                                     // its model
+	"demo":  {"llm", "llm/scripted", "tools/builtin", "mail", "safehttp", "permission", "redact"}, // they play the sample playbooks on real tools
+	"house": {"definition", "llm/scripted"},                                                       // they read the examples in docs/
 }
 
 // never are the ways that must not exist, however long: from the first of a
@@ -142,6 +142,8 @@ var doors = []door{
 	{path: "github.com/modelcontextprotocol", rooms: []string{"tools/mcp", "web"}},
 	{path: "code.dny.dev/ssrf", rooms: []string{"safehttp"}},
 	{path: "github.com/spf13", rooms: []string{"cmd/server"}},
+	{path: "github.com/emersion/go-smtp", rooms: []string{"demo"}, tests: []string{"mail", "tools/builtin"}},
+	{path: "net/smtp", rooms: []string{"mail"}, tests: []string{"demo"}},
 	{path: "github.com/nicksnyder/go-i18n", rooms: []string{"i18n"}},
 	{path: "github.com/google/uuid", rooms: []string{"id"}},
 	{path: "github.com/chromedp", rooms: []string{"web/browsertest"}, tests: []string{"web", "cmd/server"}},

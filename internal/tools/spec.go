@@ -77,7 +77,9 @@ type Words struct {
 	Title string `json:"title"` // "Refund"
 	// Sentence says what a call does, with fields of its arguments in braces:
 	// "Refund {amount} {currency} to {customer}". A field is a name, or a path
-	// with dots. The server fills it; no model writes it.
+	// with dots. A list is best counted, {to:people}: "1,840 people", or its
+	// only element; {items:article|articles} has a word for one that is no text.
+	// The server fills it; no model writes it.
 	Sentence string `json:"sentence"`
 	// Reversal says whether and how a person can take it back: "Can be undone
 	// for 30 days in the payment desk." Empty: nothing is promised.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"baton/internal/clean"
@@ -38,13 +39,38 @@ func (s Spec) Describe(lang string, args json.RawMessage) (title, sentence strin
 		doc = nil
 	}
 	sentence = placeholderField.ReplaceAllStringFunc(w.Sentence, func(field string) string {
-		path := strings.Split(field[1:len(field)-1], ".")
+		field, many, _ := strings.Cut(field[1:len(field)-1], ":")
+		path := strings.Split(field, ".")
 		if s.sensitive(path) {
 			return "•••"
+		}
+		if list, ok := at(doc, path).([]any); ok && many != "" {
+			return listText(list, many)
 		}
 		return fieldText(at(doc, path))
 	})
 	return w.Title, sentence
+}
+
+// listText says how many there are, and names a single one. words are those for
+// many, or for one and for many with a | between.
+func listText(list []any, words string) string {
+	one, many, two := strings.Cut(words, "|")
+	if !two {
+		many = one
+	}
+	if len(list) == 1 {
+		switch list[0].(type) {
+		case map[string]any, []any:
+			return "1 " + one
+		}
+		return fieldText(list[0])
+	}
+	n := strconv.Itoa(len(list))
+	for i := len(n) - 3; i > 0; i -= 3 {
+		n = n[:i] + "," + n[i:]
+	}
+	return n + " " + many
 }
 
 // sensitive says whether a pointer marks the field or something around it.

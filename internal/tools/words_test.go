@@ -32,6 +32,22 @@ func TestSentencesAreTheServersOwn(t *testing.T) {
 	}
 }
 
+// A list is no sentence: people read how many there are, or the only one.
+// R: S3, T7
+func TestSentencesCountLists(t *testing.T) {
+	t.Parallel()
+	spec := Spec{Name: "send", Words: map[string]Words{"en": {Title: "Send", Sentence: "Send to {mail.to:person|people}"}}}
+	list := func(n int) string { return strings.TrimSuffix(strings.Repeat(`"a@b.example",`, n), ",") }
+	for to, want := range map[string]string{
+		"[" + list(1) + "]": "Send to a@b.example", "[" + list(999) + "]": "Send to 999 people", "[" + list(1840) + "]": "Send to 1,840 people",
+		`[{"a":1}]`: "Send to 1 person", "[]": "Send to 0 people", `"a@b.example"`: "Send to a@b.example", "null": "Send to –",
+	} {
+		if _, got := spec.Describe("en", json.RawMessage(`{"mail":{"to":`+to+`}}`)); got != want {
+			t.Errorf("%.40s: %s, want %s", to, got, want)
+		}
+	}
+}
+
 // What is stored of a plan holds no secret, and says whether it is still whole.
 // R: O3
 func TestStoredPlansHoldNoSecrets(t *testing.T) {

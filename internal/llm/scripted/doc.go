@@ -28,8 +28,8 @@
 //	notices    reminders by the harness
 //
 // A result has call_id, tool, args, status (success, partial, error), data,
-// error_type, message, retryable, hint, notices, completed, failed, skipped. A
-// decision has type, option (the letter), option_id, label, message, values,
+// error_type, message, retryable, hint, context (facts about an error), notices,
+// completed, failed, skipped. A decision has type, option (the letter), option_id, label, message, values,
 // question, decided_by. What is JSON comes as frozen values: objects by field
 // (data.rows[0].amount) or index (data["rows"]), with get, items, keys and
 // values where no field has that name. Integers are exact at any size. A number

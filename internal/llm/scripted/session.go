@@ -221,7 +221,7 @@ func loadDecision(source any, name string) (starlark.Value, error) {
 
 var resultFields = []string{
 	"call_id", "tool", "args", "status", "data", "error_type", "message",
-	"retryable", "hint", "notices", "completed", "failed", "skipped",
+	"retryable", "hint", "context", "notices", "completed", "failed", "skipped",
 }
 
 func results(msgs []llm.Message) starlark.Value {
@@ -255,6 +255,8 @@ func loadResult(source any, name string) (starlark.Value, error) {
 		return orNone(string(r.Result.Retryable())), nil
 	case "hint":
 		return texts(r.Result.Hint()), nil
+	case "context":
+		return jsonOrNone(r.Result.Context())
 	case "notices":
 		return texts(r.Result.Notices()), nil
 	case "completed":
