@@ -69,7 +69,6 @@ type Known struct {
 
 var (
 	slugForm     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	modelForm    = regexp.MustCompile(`^(scripted|openai|anthropic)/[^\s/][^\s]{0,127}$`)
 	toolForm     = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	ruleToolForm = regexp.MustCompile(`^([a-zA-Z0-9_-]{1,64}|\*)$`)
 	nameForm     = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,62}$`)
@@ -92,7 +91,7 @@ func Parse(f File, known Known) (Agent, Faults) {
 		"slug":         r.matching(&a.Slug, slugForm, "small letters, digits and hyphens, such as refunds-desk"),
 		"name":         r.text(&a.Name, 100),
 		"team":         r.matching(&a.Team, slugForm, "a team's slug: small letters, digits and hyphens"),
-		"model":        r.matching(&a.Model, modelForm, "scripted/<playbook>, openai/<model> or anthropic/<model>"),
+		"model":        r.model(&a.Model),
 		"playbook":     r.text(&a.Playbook, 500),
 		"instructions": r.text(&a.Instructions, 100_000),
 		"tools":        r.known(r.names(&a.Tools, toolForm, "a tool's name"), "tool", known.Tools),
