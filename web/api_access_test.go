@@ -238,7 +238,7 @@ func TestKeysThatAreNoneAreRefusedEverywhere(t *testing.T) {
 			"expired":  expired.send(r.Method, mine.path, mine.body),
 			"mistyped": program{w.house, good.key[:len(good.key)-1] + "0"}.send(r.Method, mine.path, mine.body),
 			// A bad key isn't made good by a cookie.
-			"mistyped, beside a cookie": program{w.house, "nonsense"}.send(r.Method, mine.path, mine.body, "Cookie", "baton="+login, "Origin", w.server.URL),
+			"mistyped, beside a cookie": program{w.house, "nonsense"}.send(r.Method, mine.path, mine.body, "Cookie", w.loginCookie()+"="+login, "Origin", w.server.URL),
 			"of another scheme":         nobody.send(r.Method, mine.path, mine.body, "Authorization", "Basic "+good.key),
 		} {
 			a.refused(t, http.StatusUnauthorized, "key_invalid", "")
@@ -266,7 +266,7 @@ func TestABrowserChangesThingsOnlyFromBatonsOwnPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ours := w.target("support", "desk")
-	cookie := "baton=" + w.login("Lena", auth.Admin)
+	cookie := w.loginCookie() + "=" + w.login("Lena", auth.Admin)
 	w.add("Lena", auth.Admin, "support")
 	p := program{h: w.house}
 	for _, r := range operations() {

@@ -168,7 +168,7 @@ func (s *site) errorPage(c echo.Context, status int, p *problem.Error) error {
 // toSignIn shows the way in, and remembers where the person wanted to go.
 func (s *site) toSignIn(c echo.Context) error {
 	if wanted := localPath(c.Request().URL.RequestURI(), ""); wanted != "" && wanted != "/" {
-		c.SetCookie(s.cookie(returnCookie, wanted, auth.LinkLifetime))
+		c.SetCookie(s.cookie(portCookie(c.Request(), returnCookie), wanted, auth.LinkLifetime))
 	}
 	return c.Redirect(http.StatusSeeOther, templates.SignInURL)
 }

@@ -35,7 +35,7 @@ func (w world) as(name string) *browser {
 	}
 	b := w.browser()
 	at, _ := url.Parse(w.server.URL)
-	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: "baton", Value: login, Path: "/"}})
+	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: w.loginCookie(), Value: login, Path: "/"}})
 	return b
 }
 
