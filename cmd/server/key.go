@@ -28,7 +28,7 @@ func keyCreateCommand() *cobra.Command {
 			for _, s := range scopes {
 				k.Scopes = append(k.Scopes, auth.Scope(strings.TrimSpace(s)))
 			}
-			return withDatabase(cmd, func(ctx context.Context, _ config, d database) error {
+			return withDatabase(cmd, noInstallation, func(ctx context.Context, _ config, d database) error {
 				key, err := auth.NewAccounts(d.pool).CreateKey(ctx, commandActor(), k)
 				if err != nil {
 					return err
