@@ -156,10 +156,16 @@ func (r *reader) known(next read, what string, names []string) read {
 	}
 }
 
+// definedUnder says where in baton.yaml what an agent names is defined.
+var definedUnder = map[string]string{"data source": "data_sources", "MCP server": "mcp_servers"}
+
 func (r *reader) unknown(n *yaml.Node, path, what string, names []string) {
 	f := Fault{Reason: fmt.Sprintf("there is no %s %s", what, n.Value), Nearest: nearest(n.Value, names)}
 	if f.Nearest == "" && len(names) > 0 {
 		f.Reason += "; there are " + listed(names)
+	}
+	if key := definedUnder[what]; key != "" && f.Nearest == "" {
+		f.Reason += fmt.Sprintf("; it is defined under %s in baton.yaml, which a server reads when it starts: see docs/configuration.md", key)
 	}
 	r.refuse(n, path, f)
 }

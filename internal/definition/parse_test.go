@@ -129,6 +129,7 @@ func TestFaults(t *testing.T) {
 		head + "tools: [query_bd]":                    "a.yaml:4: tools: there is no tool query_bd; did you mean query_db?",
 		head + "tools:\n- query_db\n- query_db":       "a.yaml:6: tools[1]: query_db is listed already",
 		head + "data_source: shp":                     "a.yaml:4: data_source: there is no data source shp; did you mean shop?",
+		head + "data_source: warehouse":               "a.yaml:4: data_source: there is no data source warehouse; there are shop; it is defined under data_sources in baton.yaml, which a server reads when it starts: see docs/configuration.md",
 		head + "hosts: [\"http://x\"]":                `a.yaml:4: hosts[0]: want a host name, such as api.example.com, got "http://x"`,
 		head + "permission: {mode: aks}":              `a.yaml:4: permission.mode: want one of read_only, ask, auto, got "aks"; did you mean ask?`,
 		head + "permission: {rules: [{do: deny}]}":    "a.yaml:4: permission.rules[0]: the key tool is missing",
