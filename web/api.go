@@ -25,6 +25,9 @@ func (s *site) apiRoutes() []route {
 		}
 		path := strings.NewReplacer("{", ":", "}", "").Replace(r.Path) // as the router writes parameters
 		routes = append(routes, route{r.Method, api.Prefix + path, who, operation(r)})
+		if path == "/" {
+			routes = append(routes, route{r.Method, api.Prefix, who, operation(r)})
+		}
 	}
 	return routes
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -189,7 +190,9 @@ func TestAKeyIsAtMostItsScopes(t *testing.T) {
 			case may && got.status >= 300:
 				t.Errorf("%s %s with %s: %d %s", r.Method, mine.path, scope, got.status, got.body)
 			case !may:
-				got.refused(t, http.StatusForbidden, "not_allowed", "")
+				if said := got.refused(t, http.StatusForbidden, "scope_missing", ""); !strings.Contains(said["detail"].(string), string(needs[r.Verb])) {
+					t.Errorf("%s %s with %s: %q doesn't name %s", r.Method, mine.path, scope, said["detail"], needs[r.Verb])
+				}
 			}
 		}
 	}
@@ -211,7 +214,7 @@ func TestAnAgentsKeyReachesNothingOfThePeoplesAPI(t *testing.T) {
 			continue // its own it may read: see the tests of escalations
 		}
 		mine := ours.try(t, r)
-		p.send(r.Method, mine.path, mine.body).refused(t, http.StatusForbidden, "not_allowed", "")
+		p.send(r.Method, mine.path, mine.body).refused(t, http.StatusForbidden, "agent_not_allowed", "")
 	}
 }
 
@@ -238,7 +241,7 @@ func TestKeysThatAreNoneAreRefusedEverywhere(t *testing.T) {
 			"expired":  expired.send(r.Method, mine.path, mine.body),
 			"mistyped": program{w.house, good.key[:len(good.key)-1] + "0"}.send(r.Method, mine.path, mine.body),
 			// A bad key isn't made good by a cookie.
-			"mistyped, beside a cookie": program{w.house, "nonsense"}.send(r.Method, mine.path, mine.body, "Cookie", "baton="+login, "Origin", w.server.URL),
+			"mistyped, beside a cookie": program{w.house, "nonsense"}.send(r.Method, mine.path, mine.body, "Cookie", w.loginCookie()+"="+login, "Origin", w.server.URL),
 			"of another scheme":         nobody.send(r.Method, mine.path, mine.body, "Authorization", "Basic "+good.key),
 		} {
 			a.refused(t, http.StatusUnauthorized, "key_invalid", "")
@@ -246,7 +249,7 @@ func TestKeysThatAreNoneAreRefusedEverywhere(t *testing.T) {
 				t.Errorf("%s key: no word about how to come in", name)
 			}
 		}
-		nobody.send(r.Method, mine.path, mine.body).refused(t, http.StatusUnauthorized, "not_signed_in", "")
+		nobody.send(r.Method, mine.path, mine.body).refused(t, http.StatusUnauthorized, "key_missing", "")
 		for _, query := range []string{"?key=" + good.key, "?access_token=x", "?q=" + url.QueryEscape("Bearer "+good.key)} {
 			nobody.send(r.Method, mine.path+query, mine.body).refused(t, http.StatusUnauthorized, "key_in_query", "")
 			good.send(r.Method, mine.path+query, mine.body).refused(t, http.StatusUnauthorized, "key_in_query", "")
@@ -266,7 +269,7 @@ func TestABrowserChangesThingsOnlyFromBatonsOwnPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ours := w.target("support", "desk")
-	cookie := "baton=" + w.login("Lena", auth.Admin)
+	cookie := w.loginCookie() + "=" + w.login("Lena", auth.Admin)
 	w.add("Lena", auth.Admin, "support")
 	p := program{h: w.house}
 	for _, r := range operations() {
@@ -287,7 +290,11 @@ func TestABrowserChangesThingsOnlyFromBatonsOwnPages(t *testing.T) {
 			"as a form":         {"Origin", "https://evil.example", "Content-Type", "text/plain"},
 		} {
 			a := p.send(r.Method, mine.path, body, append([]string{"Cookie", cookie}, headers...)...)
-			if a.refused(t, http.StatusForbidden, "cross_origin", ""); t.Failed() {
+			code := "cross_origin"
+			if name == "silent" {
+				code = "origin_missing"
+			}
+			if a.refused(t, http.StatusForbidden, code, ""); t.Failed() {
 				t.Fatalf("%s, %s", mine.path, name)
 			}
 		}
@@ -326,7 +333,7 @@ func TestEachOperationTakesTheParametersOfItsDocument(t *testing.T) {
 		mine := ours.try(t, r)
 		said := p.send(r.Method, mine.path+"?nonsense=1", mine.body).refused(t, http.StatusUnprocessableEntity, "parameter_unknown", "nonsense")
 		known, _ := said["params"].(map[string]any)["known"].(string)
-		taken := slices.DeleteFunc(strings.Split(known, ", "), func(s string) bool { return s == "—" })
+		taken := slices.DeleteFunc(strings.Split(known, ", "), func(s string) bool { return s == "—" }) // none
 		slices.Sort(taken)
 		if declared := c.queryOf(r.Method, mine.path); !slices.Equal(taken, declared) {
 			t.Errorf("%s %s takes %v, and the document has %v", r.Method, r.Path, taken, declared)
@@ -339,16 +346,76 @@ func TestAddressesAndMethodsThatAreNoneAreSaidSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.program("admin")
-	p.get("/nothing").refused(t, http.StatusNotFound, "not_found", "")
-	p.get("/sessions/").refused(t, http.StatusNotFound, "not_found", "")
-	p.send(http.MethodDelete, "/sessions", "").refused(t, http.StatusMethodNotAllowed, "method_not_allowed", "")
-	p.get("/sessions/ses_1/cancel").refused(t, http.StatusMethodNotAllowed, "method_not_allowed", "")
+	p.get("/nothing").refused(t, http.StatusNotFound, "address_unknown", "")
+	p.get("/sessions/").refused(t, http.StatusNotFound, "address_unknown", "")
+	p.send(http.MethodDelete, "/sessions", "").refused(t, http.StatusMethodNotAllowed, "method_unknown", "")
+	p.get("/sessions/ses_1/cancel").refused(t, http.StatusMethodNotAllowed, "method_unknown", "")
 	big := `{"agent": "desk", "task": "` + strings.Repeat("x", 1<<20) + `"}`
 	p.post("/sessions", big).refused(t, http.StatusRequestEntityTooLarge, "too_large", "")
 	p.post("/sessions", `{"agent": "desk", "task": "x"}`, "Content-Type", "text/plain").refused(t, http.StatusUnsupportedMediaType, "media_type_unsupported", "Content-Type")
 	p.post("/sessions", `{"agent": "desk", "task": "x", "Task": "y"}`).refused(t, http.StatusUnprocessableEntity, "field_repeated", "/Task")
-	document := program{h: w.house}.get("/openapi.json").ok(t, http.StatusOK)
-	if document["openapi"] != "3.1.0" {
+}
+
+// Whoever tries the bare address is led on, with a key or without.
+// R: I1
+func TestTheBareAddressOfTheAPILeadsToWhatIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	nobody, p := program{h: w.house}, w.program("admin")
+	if bare, slash := w.browser().get(api.Prefix), nobody.get("/"); bare.status != http.StatusOK || bare.body != slash.body {
+		t.Errorf("without the slash at the end: %d %s", bare.status, bare.body)
+	}
+	index := nobody.get("/").ok(t, http.StatusOK)
+	under := func(address any) string {
+		path, ok := strings.CutPrefix(fmt.Sprint(address), api.Prefix)
+		if !ok {
+			t.Errorf("%q leads out of the API", address)
+		}
+		return path
+	}
+	if document := nobody.get(under(index["document"])).ok(t, http.StatusOK); document["openapi"] != "3.1.0" {
 		t.Errorf("the document: %v", document["openapi"])
+	}
+	lists, _ := index["lists"].(map[string]any)
+	for name, address := range lists {
+		if _, ok := p.get(under(address)).ok(t, http.StatusOK)["items"].([]any); !ok {
+			t.Errorf("%s at %v is no list", name, address)
+		}
+	}
+	if len(lists) != 4 {
+		t.Errorf("%d lists, want 4", len(lists))
+	}
+}
+
+// What the API says of itself is said to programs: nothing of pages, buttons
+// and inboxes.
+// R: I1, K3
+func TestTheAPISpeaksToProgramsOfKeysAndNotOfPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	bot, err := w.accounts.CreateKey(t.Context(), auth.CLI("root"), auth.NewKey{Agent: "desk", Team: "support", Scopes: auth.AgentScopes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := w.program("admin", auth.ScopeDecisionRead)
+	for name, a := range map[string]answer{
+		"no key":         program{h: w.house}.get("/sessions"),
+		"an agent's key": program{w.house, bot}.get("/sessions"),
+		"a narrow key":   p.get("/sessions"),
+		"no address":     p.get("/nothing"),
+		"no method":      p.send(http.MethodDelete, "/sessions", ""),
+	} {
+		var said struct{ Title, Detail, Hint string }
+		if err := json.Unmarshal([]byte(a.body), &said); err != nil || a.status < 400 {
+			t.Fatalf("%s: %d %s", name, a.status, a.body)
+		}
+		for _, word := range []string{"page", "button", "inbox", "browser", "sign in", "signed in", "your role", "…."} {
+			if text := strings.ToLower(said.Title + " " + said.Detail + " " + said.Hint); strings.Contains(text, word) {
+				t.Errorf("%s: %q in %s", name, word, text)
+			}
+		}
+	}
+	if hint := p.send(http.MethodDelete, "/sessions", "").body; !strings.Contains(hint, "GET") || !strings.Contains(hint, "POST") {
+		t.Errorf("the methods that are there aren't named: %s", hint)
 	}
 }

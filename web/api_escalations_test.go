@@ -381,10 +381,10 @@ func TestAnAgentsKeySeesItsOwnQuestionsAndAnswersNone(t *testing.T) {
 		t.Errorf("it sees %v", items)
 	}
 	for _, e := range []escalation.Escalation{mine, other, foreign} {
-		p.choose(e, "refund", 0).refused(t, http.StatusForbidden, "not_allowed", "")
-		p.post("/escalations/"+e.ID.String()+"/undo", "").refused(t, http.StatusForbidden, "not_allowed", "")
+		p.choose(e, "refund", 0).refused(t, http.StatusForbidden, "agent_not_allowed", "")
+		p.post("/escalations/"+e.ID.String()+"/undo", "").refused(t, http.StatusForbidden, "agent_not_allowed", "")
 	}
-	p.get("/escalations/"+mine.ID.String()+"/precedents").refused(t, http.StatusForbidden, "not_allowed", "")
+	p.get("/escalations/"+mine.ID.String()+"/precedents").refused(t, http.StatusForbidden, "agent_not_allowed", "")
 	if n := count(t, w.db, `select count(*) from decisions`); n != 0 {
 		t.Errorf("%d decisions", n)
 	}

@@ -18,9 +18,9 @@ func TestASessionIsStartedReadAndListed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.program("supervisor")
-	a := p.post("/sessions", `{"agent": "desk", "task": " Find order 4711 ", "inputs": {"order": 9007199254740993}, "model": "openai/other"}`)
+	a := p.post("/sessions", `{"agent": "desk", "task": " Find order 4711 ", "inputs": {"order": 9007199254740993}, "model": "scripted/p"}`)
 	s := a.ok(t, http.StatusCreated)
-	for name, want := range map[string]any{"status": "queued", "task": "Find order 4711", "team": "support", "model": "openai/other", "requested_by": "supervisor", "turn": 1.0, "cost_usd": 0.0} {
+	for name, want := range map[string]any{"status": "queued", "task": "Find order 4711", "team": "support", "model": "scripted/p", "requested_by": "supervisor", "turn": 1.0, "cost_usd": 0.0} {
 		if s[name] != want {
 			t.Errorf("%s is %v, want %v", name, s[name], want)
 		}
@@ -266,6 +266,7 @@ func TestWhatStartsNoSessionSaysWhy(t *testing.T) {
 		`{"agent": "ledger"}`:                                                     {"agent_not_found", "/agent"},
 		`{"agent": "desk", "task": "x", "inputs": [1]}`:                           {"inputs_invalid", "/inputs"},
 		`{"agent": "desk", "task": "x", "model": "gpt"}`:                          {"model_invalid", "/model"},
+		`{"agent": "desk", "task": "x", "model": "openai/any"}`:                   {"model_invalid", "/model"}, // not in this build
 		`{"agent": "desk", "task": "x", "model": "scripted/other"}`:               {"model_invalid", "/model"},
 		`{"agent": "desk", "task": "x", "model": "a/b\u0000"}`:                    {"model_invalid", "/model"},
 		fmt.Sprintf(`{"agent": "desk", "task": %q}`, strings.Repeat("x", 20_001)): {"task_too_long", "/task"},

@@ -13,7 +13,7 @@ import (
 func (h *house) signedInTab(t *testing.T, look browsertest.Look, name string) *browsertest.Tab {
 	t.Helper()
 	tab := browsertest.Open(t, look)
-	tab.SetCookie(h.server.URL, "baton", h.login(name, auth.Responder))
+	tab.SetCookie(h.server.URL, h.loginCookie(), h.login(name, auth.Responder))
 	return tab
 }
 

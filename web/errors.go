@@ -13,6 +13,7 @@ import (
 	"baton/internal/i18n"
 	"baton/internal/problem"
 	"baton/templates"
+	"baton/web/api"
 )
 
 // fail turns an error into the reply: the way to sign in, a page, or an RFC
@@ -28,6 +29,9 @@ func (s *site) fail(err error, c echo.Context) {
 		return // nobody is listening any more
 	}
 	p := toProblem(err)
+	if forAPI(r) {
+		p = s.toProgram(c, p)
+	}
 	status := statusOf(p)
 	if status >= 500 {
 		s.Log.ErrorContext(r.Context(), "request failed", "request_id", about(c).id, "path", r.URL.Path, "code", p.Code, "error", err)
@@ -57,7 +61,7 @@ func (s *site) fail(err error, c echo.Context) {
 // statusOf is the HTTP status of a problem: the only place that knows.
 func statusOf(p *problem.Error) int {
 	switch p.Code { // those for which HTTP has a status of its own
-	case "method_not_allowed":
+	case "method_not_allowed", "method_unknown":
 		return http.StatusMethodNotAllowed
 	case "precondition_failed":
 		return http.StatusPreconditionFailed
@@ -109,6 +113,27 @@ func toProblem(err error) *problem.Error {
 		}
 	}
 	return problem.From(err)
+}
+
+// toProgram puts what only makes sense in a browser into a program's terms.
+func (s *site) toProgram(c echo.Context, p *problem.Error) *problem.Error {
+	switch {
+	case p.Code == "not_signed_in" && s.login(c.Request()) == "":
+		return problem.Wrap(p, p.Kind, "key_missing", nil)
+	case p.Code == "not_found" && unrouted(p):
+		return problem.Wrap(p, p.Kind, "address_unknown", problem.Params{"document": api.Prefix + "/openapi.json"})
+	case p.Code == "method_not_allowed":
+		return problem.Wrap(p, p.Kind, "method_unknown", problem.Params{"method": c.Request().Method,
+			"allowed": c.Response().Header().Get(echo.HeaderAllow), "document": api.Prefix + "/openapi.json"})
+	}
+	return p
+}
+
+// unrouted says whether a problem is the router's, rather than of a row that
+// isn't there.
+func unrouted(p *problem.Error) bool {
+	_, ok := errors.AsType[*echo.HTTPError](errors.Unwrap(p))
+	return ok
 }
 
 func (s *site) noteRefusal(c echo.Context, p *problem.Error) {
@@ -168,7 +193,7 @@ func (s *site) errorPage(c echo.Context, status int, p *problem.Error) error {
 // toSignIn shows the way in, and remembers where the person wanted to go.
 func (s *site) toSignIn(c echo.Context) error {
 	if wanted := localPath(c.Request().URL.RequestURI(), ""); wanted != "" && wanted != "/" {
-		c.SetCookie(s.cookie(returnCookie, wanted, auth.LinkLifetime))
+		c.SetCookie(s.cookie(portCookie(c.Request(), returnCookie), wanted, auth.LinkLifetime))
 	}
 	return c.Redirect(http.StatusSeeOther, templates.SignInURL)
 }

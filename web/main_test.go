@@ -103,10 +103,16 @@ func (h *house) browser() *browser {
 	}}
 }
 
+// loginCookie is the name of the server's login cookie.
+func (h *house) loginCookie() string {
+	at, _ := url.Parse(h.server.URL)
+	return "baton_" + at.Port()
+}
+
 func (h *house) signedIn(name string, role auth.Role) *browser {
 	b := h.browser()
 	at, _ := url.Parse(h.server.URL)
-	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: "baton", Value: h.login(name, role), Path: "/"}})
+	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: h.loginCookie(), Value: h.login(name, role), Path: "/"}})
 	return b
 }
 

@@ -35,7 +35,7 @@ func (w world) as(name string) *browser {
 	}
 	b := w.browser()
 	at, _ := url.Parse(w.server.URL)
-	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: "baton", Value: login, Path: "/"}})
+	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: w.loginCookie(), Value: login, Path: "/"}})
 	return b
 }
 
@@ -460,7 +460,9 @@ func TestAFailedSessionSaysWhyInWords(t *testing.T) {
 		`{"code": "budget_working_time", "params": {"used": "1260000000000", "max": "1200000000000"}}`: "It worked for 21m of 20m; waiting for people is not counted.",
 		`{"code": "budget_cost_usd", "params": {"used": "1004000", "max": "1000000"}}`:                 "It used $1.00 of $1.00.",
 		`{"code": "budget_tokens", "params": {"used": "120500", "max": "120000"}}`:                     "It used 120,500 of 120,000.",
-		`{"code": "model_failed", "params": {"kind": "timeout", "tries": 5, "said": "secret stack"}}`:  "Baton asked 5 times. The kind of fault: timeout.",
+		`{"code": "model_failed", "params": {"kind": "timeout", "n": 5, "said": "secret stack"}}`:      "Baton asked 5 times. The kind of fault: timeout.",
+		`{"code": "model_failed", "params": {"kind": "invalid_request", "n": 1, "said": "secret"}}`:    "Baton asked once. The kind of fault: invalid_request.",
+		`{"code": "script_failed", "params": {"said": "secret.star:3: division by zero"}}`:             "It broke off in the middle of its work, and would again at the same place.",
 		`{"code": "of_a_newer_release"}`: "Something happened that this page has no words for.",
 		`nonsense`:                       "Something happened that this page has no words for.",
 	} {
@@ -563,7 +565,11 @@ func TestOpeningAPageWritesNothing(t *testing.T) {
 	defer server.Close()
 	at, _ := url.Parse(w.server.URL)
 	there, _ := url.Parse(server.URL)
-	b.client.Jar.SetCookies(there, b.client.Jar.Cookies(at))
+	cookies := b.client.Jar.Cookies(at)
+	for _, c := range cookies {
+		c.Name = strings.Replace(c.Name, at.Port(), there.Port(), 1)
+	}
+	b.client.Jar.SetCookies(there, cookies)
 	for _, page := range []string{"/inbox", "/inbox?view=done", "/inbox?view=going-out", questionPath(e), questionPath(other), questionPath(other) + "?answered=" + e.ID.String(),
 		"/sessions", templates.SessionURL(e.Session.String()), "/decisions", templates.DecisionURL(now.Decision.ID.String())} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {

@@ -79,7 +79,7 @@ func TestEveryAddressAsksForAPersonUnlessItIsKnownNotTo(t *testing.T) {
 	openRoutes := map[string]bool{
 		"GET /sign-in": true, "POST /sign-in": true, "POST /sign-out": true, "POST /preferences": true,
 		"GET " + static.Prefix + ":digest/*": true, "GET /favicon.ico": true, "GET /healthz": true, "GET /readyz": true,
-		"GET /api/v1/openapi.json": true,
+		"GET /api/v1": true, "GET /api/v1/": true, "GET /api/v1/openapi.json": true,
 	}
 	for _, r := range (&site{}).routes() {
 		name := r.method + " " + r.path
@@ -90,7 +90,7 @@ func TestEveryAddressAsksForAPersonUnlessItIsKnownNotTo(t *testing.T) {
 			continue
 		}
 		for _, login := range []string{"", "nonsense"} {
-			headers := []string{"Cookie", "baton=" + login}
+			headers := []string{"Cookie", h.loginCookie() + "=" + login}
 			if login == "" {
 				headers = nil
 			}

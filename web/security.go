@@ -92,7 +92,7 @@ func (s *site) originChecked(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		silent := r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""
 		if silent && !safe(r.Method) && s.login(r) != "" {
-			return problem.New(problem.Forbidden, "cross_origin", nil)
+			return problem.New(problem.Forbidden, "origin_missing", nil)
 		}
 		return next(c)
 	}

@@ -51,6 +51,9 @@ func TestARequestThatChangesSomethingMustComeFromOurOwnPages(t *testing.T) {
 		if got.status != http.StatusForbidden {
 			t.Errorf("%s: %d, want 403", name, got.status)
 		}
+		if silent := name == "no word on its origin"; silent != strings.Contains(got.body, "did not say where it came from") {
+			t.Errorf("%s: the page says\n%s", name, got.body)
+		}
 		if _, err := h.accounts.ActorByLogin(t.Context(), cookieValue(b)); err != nil {
 			t.Errorf("%s: signed the person out", name)
 		}

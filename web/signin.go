@@ -54,11 +54,11 @@ func (s *site) signIn(c echo.Context) error {
 			return err
 		}
 	}
-	s.setLogin(c.Response(), login)
+	s.setLogin(c.Response(), r, login)
 	to := templates.InboxURL
-	if cookie, err := r.Cookie(returnCookie); err == nil {
+	if cookie, err := r.Cookie(portCookie(r, returnCookie)); err == nil {
 		to = localPath(cookie.Value, to)
-		c.SetCookie(s.cookie(returnCookie, "", 0))
+		c.SetCookie(s.cookie(cookie.Name, "", 0))
 	}
 	return c.Redirect(http.StatusSeeOther, to)
 }
@@ -70,7 +70,7 @@ func (s *site) signOut(c echo.Context) error {
 		if err := s.Accounts.SignOut(r.Context(), login); err != nil {
 			return err
 		}
-		s.setLogin(c.Response(), "")
+		s.setLogin(c.Response(), r, "")
 	}
 	return c.Redirect(http.StatusSeeOther, templates.SignInURL+"?bye")
 }

@@ -80,7 +80,7 @@ func TestSigningInMakesANewLoginAndEndsTheOld(t *testing.T) {
 		t.Error("the login from before still works")
 	}
 	set := got.header.Get("Set-Cookie")
-	for _, want := range []string{"baton=", "Path=/", "HttpOnly", "SameSite=Lax"} {
+	for _, want := range []string{h.loginCookie() + "=", "Path=/", "HttpOnly", "SameSite=Lax"} {
 		if !strings.Contains(set, want) {
 			t.Errorf("cookie %q lacks %s", set, want)
 		}
@@ -90,7 +90,7 @@ func TestSigningInMakesANewLoginAndEndsTheOld(t *testing.T) {
 func cookieValue(b *browser) string {
 	at, _ := url.Parse(b.h.server.URL)
 	for _, c := range b.client.Jar.Cookies(at) {
-		if c.Name == "baton" {
+		if c.Name == b.h.loginCookie() {
 			return c.Value
 		}
 	}
@@ -111,6 +111,26 @@ func TestOnHTTPSTheCookieIsBoundToTheHostAndSecure(t *testing.T) {
 	}
 	if strings.Contains(set, "Domain") {
 		t.Errorf("cookie %q names a domain", set)
+	}
+}
+
+// Browsers share cookies among the ports of a host, and a demo runs beside a
+// server on another one.
+// R: K1
+func TestTwoServersOnOneHostDoNotSignEachOtherOut(t *testing.T) {
+	t.Parallel()
+	first, second := open4test(t), open4test(t)
+	b := first.browser()
+	b.post("/sign-in", token(t, first.link("Mara", auth.Responder)))
+	other := &browser{h: second, client: b.client}
+	if got := other.get("/decisions"); got.header.Get("Location") != "/sign-in" {
+		t.Fatalf("signed in at a server that was never asked: %d", got.status)
+	}
+	other.post("/sign-in", token(t, second.link("Mara", auth.Responder)))
+	for name, at := range map[string]*browser{"first": b, "second": other} {
+		if got := at.get("/inbox"); got.status != http.StatusOK {
+			t.Errorf("at the %s server: %d, want 200", name, got.status)
+		}
 	}
 }
 
@@ -149,7 +169,7 @@ func TestAfterSigningInThePersonIsWhereTheyWantedToGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := h.browser().post("/sign-in", url.Values{"token": {link}}, "Cookie", returnCookie+"="+evil); got.header.Get("Location") != "/inbox" {
+		if got := h.browser().post("/sign-in", url.Values{"token": {link}}, "Cookie", strings.Replace(h.loginCookie(), "baton", returnCookie, 1)+"="+evil); got.header.Get("Location") != "/inbox" {
 			t.Errorf("with %q: to %q", evil, got.header.Get("Location"))
 		}
 	}

@@ -28,7 +28,7 @@ func agentApplyCommand() *cobra.Command {
 			if err != nil {
 				return problem.Wrap(err, problem.Invalid, "file_unreadable", problem.Params{"file": file, "said": err.Error()})
 			}
-			return withHouse(cmd, func(ctx context.Context, h house) error {
+			return withHouse(cmd, noInstallation, func(ctx context.Context, h house) error {
 				applied, err := h.definitions.Apply(ctx, commandActor(), f)
 				if err != nil {
 					printFaults(cmd, err)
@@ -65,7 +65,7 @@ func agentListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the agents and their current versions", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withHouse(cmd, func(ctx context.Context, h house) error {
+			return withHouse(cmd, anInstallation, func(ctx context.Context, h house) error {
 				for after := ""; ; {
 					page, err := h.definitions.List(ctx, commandActor(), after, 100)
 					if err != nil || len(page) == 0 {
@@ -82,8 +82,8 @@ func agentListCommand() *cobra.Command {
 }
 
 // withHouse runs a command's work with the rooms built over the database.
-func withHouse(cmd *cobra.Command, work func(ctx context.Context, h house) error) error {
-	return withDatabase(cmd, func(ctx context.Context, c config, d database) error {
+func withHouse(cmd *cobra.Command, needs need, work func(ctx context.Context, h house) error) error {
+	return withDatabase(cmd, needs, func(ctx context.Context, c config, d database) error {
 		installation, err := d.installation(c)
 		if err != nil {
 			return err
@@ -92,6 +92,7 @@ func withHouse(cmd *cobra.Command, work func(ctx context.Context, h house) error
 		if err != nil {
 			return err
 		}
+		h.url, h.alone = servedURL(c), d.own != nil
 		return work(ctx, h)
 	})
 }

@@ -1,18 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"baton/internal/definition"
+	"baton/internal/postgres/embedded"
 	"baton/internal/problem"
 )
 
@@ -26,6 +30,7 @@ type config struct {
 	sources map[string]string // default, baton.yaml, environment, flag
 	file    string            // the configuration file that was read, if any
 	text    []byte            // and its text, for the rooms that read parts of it
+	unknown []string          // keys of the file that nobody knows
 }
 
 func (c config) addr() string        { return c.values["addr"] }
@@ -38,14 +43,22 @@ func (c config) secretKey() string   { return c.values["secret_key"] }
 // belong to read them.
 var installationKeys = []string{"data_sources", "hosts", "mcp_servers", "smtp", "tools_dir"}
 
-// loadConfig reads the configuration. Problems: setting_invalid,
-// setting_unknown, config_unreadable.
+// ownVariables are those of the environment that are no settings: where the
+// file and Postgres's programs are.
+var ownVariables = []string{"BATON_CONFIG", "BATON_PG_BIN"}
+
+// testVariables begin like ours and are for those who work on Baton.
+var testVariables = []string{"BATON_TEST_", "BATON_REQUIRE_BROWSER", "BATON_SCREENSHOTS", "BATON_LONG_FAULTS"}
+
+// loadConfig reads the configuration and finds all that is wrong with it.
+// Problems: setting_invalid, setting_unknown, config_unreadable, config_missing.
 func loadConfig(flags *pflag.FlagSet, environ func(string) (string, bool)) (config, error) {
 	c := config{values: map[string]string{}, sources: map[string]string{}}
 	for _, s := range settings {
 		c.values[s.key], c.sources[s.key] = s.def, "default"
 	}
-	if err := c.readFile(flags, environ); err != nil {
+	all, err := c.readFile(flags, environ)
+	if err != nil {
 		return c, err
 	}
 	for _, s := range settings {
@@ -58,47 +71,70 @@ func loadConfig(flags *pflag.FlagSet, environ func(string) (string, bool)) (conf
 	}
 	for _, s := range settings {
 		if err := s.validate(c.values[s.key], c.sources[s.key]); err != nil {
-			return c, err
+			all = append(all, err)
 		}
 	}
-	return c, nil
+	return c, all.orNil()
+}
+
+// unknownVariables says which variables look like settings and are none: a
+// mistyped name would be passed over in silence.
+func (c config) unknownVariables(environ []string) (warnings []string) {
+	known := slices.Clone(ownVariables)
+	for _, s := range settings {
+		known = append(known, s.env)
+	}
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		forTests := slices.ContainsFunc(testVariables, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		if !strings.HasPrefix(name, "BATON_") || forTests || slices.Contains(known, name) || bytes.Contains(c.text, []byte("${"+name+"}")) {
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("%s is set, but there is no such setting. Did you mean %s?", name, nearestOf(name, known)))
+	}
+	slices.Sort(warnings)
+	return warnings
 }
 
 // readFile reads --config or BATON_CONFIG, which must exist, or else
-// baton.yaml in the working directory, which may.
-func (c *config) readFile(flags *pflag.FlagSet, environ func(string) (string, bool)) error {
-	path, named := "baton.yaml", false
+// baton.yaml in the working directory, which may. What is wrong with single
+// lines is listed.
+func (c *config) readFile(flags *pflag.FlagSet, environ func(string) (string, bool)) (wrong problems, err error) {
+	path, by := "baton.yaml", ""
 	if value, ok := environ("BATON_CONFIG"); ok && value != "" {
-		path, named = value, true
+		path, by = value, "BATON_CONFIG"
 	}
 	if flag := flags.Lookup("config"); flag != nil && flag.Changed {
-		path, named = flag.Value.String(), true
+		path, by = flag.Value.String(), "--config"
 	}
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && !named {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		if by == "" {
+			return nil, nil
+		}
+		return nil, problem.Wrap(err, problem.NotFound, "config_missing", problem.Params{"file": path, "by": by})
 	}
 	if err != nil {
-		return problem.Wrap(err, problem.Invalid, "config_unreadable", problem.Params{"file": path, "said": err.Error()})
+		return nil, problem.Wrap(err, problem.Invalid, "config_unreadable", problem.Params{"file": path, "said": err.Error()})
 	}
 	c.file, c.text = path, text
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
-		return problem.Wrap(err, problem.Invalid, "config_unreadable", problem.Params{"file": path, "said": err.Error()})
+		return nil, problem.Wrap(err, problem.Invalid, "config_unreadable", problem.Params{"file": path, "said": err.Error()})
 	}
 	if len(root.Content) == 0 {
-		return nil // an empty file says nothing
+		return nil, nil // an empty file says nothing
 	}
 	top := root.Content[0]
 	if top.Kind != yaml.MappingNode {
-		return problem.New(problem.Invalid, "config_unreadable", problem.Params{"file": path, "said": "line 1: a list of `setting: value` lines was expected"})
+		return nil, problem.New(problem.Invalid, "config_unreadable", problem.Params{"file": path, "said": "line 1: a list of `setting: value` lines was expected"})
 	}
 	for i := 0; i < len(top.Content); i += 2 {
 		if err := c.take(path, top.Content[i], top.Content[i+1]); err != nil {
-			return err
+			wrong = append(wrong, err)
 		}
 	}
-	return nil
+	return wrong, nil
 }
 
 func (c *config) take(path string, key, value *yaml.Node) error {
@@ -118,20 +154,24 @@ func (c *config) take(path string, key, value *yaml.Node) error {
 			return nil
 		}
 	}
+	c.unknown = append(c.unknown, key.Value)
 	return problem.New(problem.Invalid, "setting_unknown",
 		problem.Params{"setting": key.Value, "source": where, "nearest": nearestSetting(key.Value)}).At(key.Value)
 }
 
 func nearestSetting(name string) string {
-	best, distance := "", 1<<30
+	known := slices.Clone(installationKeys)
 	for _, s := range settings {
-		if d := levenshtein.ComputeDistance(name, s.key); d < distance {
-			best, distance = s.key, d
-		}
+		known = append(known, s.key)
 	}
-	for _, known := range installationKeys {
-		if d := levenshtein.ComputeDistance(name, known); d < distance {
-			best, distance = known, d
+	return nearestOf(name, known)
+}
+
+func nearestOf(name string, known []string) string {
+	best, distance := "", 1<<30
+	for _, k := range known {
+		if d := levenshtein.ComputeDistance(name, k); d < distance {
+			best, distance = k, d
 		}
 	}
 	return best
@@ -139,26 +179,57 @@ func nearestSetting(name string) string {
 
 // installation reads the parts of baton.yaml that agents name entries of.
 func (c config) installation() (definition.Installation, error) {
-	others := make([]string, len(settings))
-	for i, s := range settings {
-		others[i] = s.key
+	others := slices.Clone(c.unknown) // said already
+	for _, s := range settings {
+		others = append(others, s.key)
 	}
 	found, faults := definition.ParseInstallation(c.file, c.text, os.LookupEnv, others...)
 	if len(faults) > 0 {
-		return found, problem.Wrap(faults, problem.Invalid, "config_unreadable", problem.Params{"file": c.file, "said": faults[0].Error()})
+		return found, problem.New(problem.Invalid, "config_invalid", problem.Params{"file": c.file, "n": len(faults), "faults": faults.Error()})
 	}
 	return found, nil
 }
 
-// print writes what is in force and where each value came from, secrets masked.
+// print writes what is in force and where each value came from, secrets masked,
+// and what commands would work on.
 func (c config) print(w io.Writer) {
 	for _, s := range settings {
-		value := c.values[s.key]
+		value, source := c.values[s.key], c.sources[s.key]
+		if s.key == "secret_key" && value == "" && c.databaseURL() == "" {
+			source = "made on first use, in " + c.keyFile()
+			if _, err := os.Stat(c.keyFile()); err == nil {
+				value, source = masked, "file "+c.keyFile()
+			}
+		}
 		if s.secret && value != "" {
 			value = masked
 		}
-		fmt.Fprintf(w, "%-13s %-40s # %s\n", s.key+":", value, c.sources[s.key])
+		fmt.Fprintf(w, "%-13s %-40s # %s\n", s.key+":", value, source)
 	}
+	fmt.Fprintf(w, "# Commands work on %s.\n", c.worksOn())
+}
+
+// worksOn is what a command would open, for people.
+func (c config) worksOn() string {
+	if c.databaseURL() != "" {
+		return "the database that database_url names"
+	}
+	what, dir := "the server", c.dataDir()
+	run, running := embedded.Owner(dir)
+	if !running {
+		if run, running = embedded.Owner(demoDir(c)); running {
+			what, dir = "the demo", demoDir(c)
+		}
+	}
+	switch {
+	case running && run.Addr != "":
+		return fmt.Sprintf("%s, with %s that runs there (process %d, http://%s)", dir, what, run.PID, run.Addr)
+	case running:
+		return fmt.Sprintf("%s, with %s that runs there (process %d)", dir, what, run.PID)
+	case installed(dir):
+		return dir + "; no server runs there"
+	}
+	return dir + ", where nothing is yet; a server makes it"
 }
 
 func (c config) logger(w io.Writer) *slog.Logger {

@@ -12,7 +12,7 @@ func configCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "config", Short: "Print the configuration in force, secrets masked", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := commandConfig(cmd)
+			c, _, err := wholeConfig(cmd)
 			if err != nil {
 				return err
 			}

@@ -19,6 +19,7 @@ import (
 	"baton/internal/postgres"
 	"baton/internal/postgres/embedded"
 	"baton/internal/postgres/migrate"
+	"baton/internal/problem"
 )
 
 // poolSize is the knee measured for one process: more connections make a
@@ -70,14 +71,35 @@ func openAsOwner(ctx context.Context, c config, log *slog.Logger) (database, err
 	return d, nil
 }
 
+// need is what a command needs of the data directory.
+type need bool
+
+// A command that only reads, or goes by what exists, is refused where no
+// installation is: it would make an empty one, and then find nothing in it. One
+// that adds something makes it, and says so.
+const (
+	anInstallation need = true
+	noInstallation need = false
+)
+
+// demoDir is the data directory of the demo, inside the installation's.
+func demoDir(c config) string { return filepath.Join(c.dataDir(), "demo") }
+
+// installed says whether a data directory holds an installation.
+func installed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "postgres", "PG_VERSION"))
+	return err == nil
+}
+
 // openBeside opens the database for a command: DATABASE_URL; else that of the
 // server which runs on the data directory; else, when only a demo runs, the
-// demo's; else the own Postgres for the command's own duration.
-func openBeside(ctx context.Context, c config, log *slog.Logger, stderr io.Writer) (database, error) {
+// demo's; else the own Postgres for the command's own duration. Problems, beside
+// those of opening it: nothing_installed, demo_stopped.
+func openBeside(ctx context.Context, c config, log *slog.Logger, stderr io.Writer, needs need) (database, error) {
 	if c.databaseURL() == "" {
 		run, running := embedded.Owner(c.dataDir())
 		if !running {
-			if run, running = embedded.Owner(filepath.Join(c.dataDir(), "demo")); running {
+			if run, running = embedded.Owner(demoDir(c)); running {
 				fmt.Fprintln(stderr, "Using the demo that is running.")
 			}
 		}
@@ -85,8 +107,29 @@ func openBeside(ctx context.Context, c config, log *slog.Logger, stderr io.Write
 			pool, err := postgres.Open(ctx, run.DatabaseURL, 4)
 			return database{pool: pool, beside: &run}, err
 		}
+		if err := orMake(c, stderr, needs); err != nil {
+			return database{}, err
+		}
 	}
 	return openAsOwner(ctx, c, log)
+}
+
+// orMake lets a command go on that finds no installation, if it may make one.
+func orMake(c config, stderr io.Writer, needs need) error {
+	dir, demo := c.dataDir(), installed(demoDir(c))
+	switch {
+	case installed(dir):
+		return nil
+	case needs == noInstallation:
+		fmt.Fprintf(stderr, "Making a new installation in %s.\n", dir)
+		if demo {
+			fmt.Fprintln(stderr, "The demo beside it is stopped, and keeps what is its.")
+		}
+		return nil
+	case demo:
+		return problem.New(problem.NotFound, "demo_stopped", problem.Params{"dir": dir})
+	}
+	return problem.New(problem.NotFound, "nothing_installed", problem.Params{"dir": dir})
 }
 
 // offers are the names that agents may use of an installation, and of its own
@@ -126,14 +169,14 @@ func (d database) installation(c config) (definition.Installation, error) {
 }
 
 // withDatabase runs a command's work on the database, with the schema applied.
-func withDatabase(cmd *cobra.Command, work func(ctx context.Context, c config, d database) error) error {
+func withDatabase(cmd *cobra.Command, needs need, work func(ctx context.Context, c config, d database) error) error {
 	ctx := cmd.Context()
 	c, err := commandConfig(cmd)
 	if err != nil {
 		return err
 	}
 	log := c.logger(cmd.ErrOrStderr())
-	d, err := openBeside(ctx, c, log, cmd.ErrOrStderr())
+	d, err := openBeside(ctx, c, log, cmd.ErrOrStderr(), needs)
 	if err != nil {
 		return err
 	}

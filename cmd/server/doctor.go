@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,9 +13,6 @@ import (
 	"baton/internal/postgres/migrate"
 	"baton/internal/problem"
 )
-
-// errUnwell makes the exit code 1 after the findings have been printed.
-var errUnwell = errors.New("something is missing")
 
 func doctorCommand() *cobra.Command {
 	return &cobra.Command{
@@ -35,7 +31,7 @@ func doctorCommand() *cobra.Command {
 				}
 			}
 			if unwell {
-				return problem.Wrap(errUnwell, problem.Unavailable, "doctor_found", nil)
+				return problem.New(problem.Unavailable, "doctor_found", nil)
 			}
 			return nil
 		},
@@ -49,7 +45,7 @@ type finding struct {
 
 // examine looks and changes nothing: it starts no database.
 func examine(cmd *cobra.Command) []finding {
-	c, err := commandConfig(cmd)
+	c, _, err := wholeConfig(cmd)
 	findings := []finding{{subject: "configuration", detail: from(c.file), err: err}}
 	if err != nil {
 		return findings
@@ -60,8 +56,10 @@ func examine(cmd *cobra.Command) []finding {
 	bin, err := embedded.Binaries()
 	findings = append(findings, finding{subject: "Postgres programs", detail: from(bin), err: err})
 	findings = append(findings, finding{subject: "data directory", detail: from(c.dataDir()), err: writable(c.dataDir())})
-	if run, running := embedded.Owner(c.dataDir()); running {
-		findings = append(findings, examineDatabase(cmd.Context(), fmt.Sprintf("running server (process %d, %s)", run.PID, run.Addr), run.DatabaseURL)...)
+	for _, at := range []struct{ what, dir string }{{"server", c.dataDir()}, {"demo", demoDir(c)}} {
+		if run, running := embedded.Owner(at.dir); running {
+			findings = append(findings, examineDatabase(cmd.Context(), fmt.Sprintf("running %s (process %d, %s)", at.what, run.PID, run.Addr), run.DatabaseURL)...)
+		}
 	}
 	return findings
 }

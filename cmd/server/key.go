@@ -20,7 +20,9 @@ func keyCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create (--user NAME | --agent SLUG [--team T]) --scope S[,S...]",
 		Short: "Make a key and print it, once",
-		Long: "Make a key and print it alone on standard output. It can't be shown again.\n\n" +
+		Long: "Make a key and print it alone on standard output. It can't be shown again.\n" +
+			"Send it to the API under /api/v1 as Authorization: Bearer KEY; /api/v1/openapi.json\n" +
+			"describes what is there, and README.md shows it with curl.\n\n" +
 			"Scopes of a person's key: " + scopeList(auth.PersonScopes()) + ".\n" +
 			"Scopes of an agent's key: " + scopeList(auth.AgentScopes()) + ".",
 		Args: noArguments,
@@ -28,7 +30,7 @@ func keyCreateCommand() *cobra.Command {
 			for _, s := range scopes {
 				k.Scopes = append(k.Scopes, auth.Scope(strings.TrimSpace(s)))
 			}
-			return withDatabase(cmd, func(ctx context.Context, _ config, d database) error {
+			return withDatabase(cmd, noInstallation, func(ctx context.Context, _ config, d database) error {
 				key, err := auth.NewAccounts(d.pool).CreateKey(ctx, commandActor(), k)
 				if err != nil {
 					return err

@@ -5,7 +5,8 @@
 // configuration, database.go finds or starts the database, wire.go builds the
 // house top to bottom, and each subcommand is a file. Standard output carries
 // what a script wants, standard error the rest; the exit code is 0, 1 for a
-// failure and 2 for a command line that can't be understood.
+// failure, 2 for a command line that can't be understood, and 3 if a session
+// that is watched waits for a person.
 package main
 
 import (
@@ -15,10 +16,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"baton/internal/definition"
 	"baton/internal/i18n"
 	"baton/internal/problem"
 )
@@ -41,6 +45,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	switch usage := (usageError{}); {
 	case err == nil:
 		return 0
+	case errors.Is(err, errWaits):
+		return 3 // what it waits for has been printed
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "%v\nTry: server --help\n", err)
 		return 2
@@ -50,14 +56,40 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 }
 
-// explain says a problem in words, and adds the cause for the operator.
+// explain says problems in words, and adds the cause for the operator.
 func explain(w io.Writer, err error) {
+	if all, ok := errors.AsType[problems](err); ok {
+		for i, one := range all {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			explain(w, one)
+		}
+		return
+	}
 	p := problem.From(err)
-	words := i18n.Explain(i18n.With(context.Background(), i18n.English), p)
-	fmt.Fprintf(w, "%s\n%s\n%s\n", words.What, words.Why, words.Do)
-	if cause := errors.Unwrap(p); cause != nil {
+	words := i18n.Explain(inEnglish(), p)
+	said := words.What + "\n" + words.Why + "\n" + words.Do + "\n"
+	fmt.Fprint(w, said)
+	if cause := errors.Unwrap(p); cause != nil && p.Kind != problem.NotFound && !errors.Is(cause, pgx.ErrNoRows) && !strings.Contains(said, cause.Error()) {
 		fmt.Fprintf(w, "Cause: %v\n", cause)
 	}
+}
+
+// problems are several at once: whoever mends a file wants to know all.
+type problems []error
+
+func (p problems) Error() string { return errors.Join(p...).Error() }
+
+// orNil is nothing, the one problem, or all of them.
+func (p problems) orNil() error {
+	switch len(p) {
+	case 0:
+		return nil
+	case 1:
+		return p[0]
+	}
+	return p
 }
 
 // usageError is a command line that can't be understood, as opposed to a
@@ -115,5 +147,28 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 }
 
 func commandConfig(cmd *cobra.Command) (config, error) {
-	return loadConfig(cmd.Flags(), os.LookupEnv)
+	c, err := loadConfig(cmd.Flags(), os.LookupEnv)
+	for _, warning := range c.unknownVariables(os.Environ()) {
+		fmt.Fprintln(cmd.ErrOrStderr(), warning)
+	}
+	return c, err
+}
+
+// wholeConfig also reads what agents may name, and finds the faults of both.
+func wholeConfig(cmd *cobra.Command) (config, definition.Installation, error) {
+	c, err := commandConfig(cmd)
+	var all problems
+	if several, ok := errors.AsType[problems](err); ok {
+		all = several
+	} else if err != nil {
+		all = problems{err}
+	}
+	if c.text == nil || problem.Is(err, "config_unreadable") {
+		return c, definition.Installation{}, all.orNil()
+	}
+	installation, err := c.installation()
+	if err != nil {
+		all = append(all, err)
+	}
+	return c, installation, all.orNil()
 }

@@ -36,7 +36,7 @@ func masterKey(c config) ([]byte, error) {
 	if c.databaseURL() != "" {
 		return nil, problem.New(problem.Invalid, "secret_key_missing", nil).At("secret_key")
 	}
-	path := filepath.Join(c.dataDir(), "secret.key")
+	path := c.keyFile()
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return newKeyFile(c.dataDir(), path)
@@ -47,6 +47,9 @@ func masterKey(c config) ([]byte, error) {
 	}
 	return key, nil
 }
+
+// keyFile is where the key stands that no setting gives.
+func (c config) keyFile() string { return filepath.Join(c.dataDir(), "secret.key") }
 
 // newKeyFile makes the key. Of two processes that do so at once one wins: the
 // file appears whole, by a link, and never replaces one that is there.

@@ -28,7 +28,7 @@ func migrateDatabase(cmd *cobra.Command, apply bool) error {
 		return err
 	}
 	log := c.logger(cmd.ErrOrStderr())
-	d, err := openBeside(cmd.Context(), c, log, cmd.ErrOrStderr())
+	d, err := openBeside(cmd.Context(), c, log, cmd.ErrOrStderr(), noInstallation)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func secretSetCommand() *cobra.Command {
 			if err != nil && !errors.Is(err, io.EOF) {
 				return fmt.Errorf("read the value: %w", err)
 			}
-			return withHouse(cmd, func(ctx context.Context, h house) error {
+			return withHouse(cmd, noInstallation, func(ctx context.Context, h house) error {
 				return h.secrets.Set(ctx, commandActor(), args[0], strings.TrimRight(value, "\r\n"))
 			})
 		},
@@ -35,7 +35,7 @@ func secretListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the names of the secrets", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withHouse(cmd, func(ctx context.Context, h house) error {
+			return withHouse(cmd, anInstallation, func(ctx context.Context, h house) error {
 				names, err := h.secrets.Names(ctx, commandActor())
 				for _, name := range names {
 					fmt.Fprintln(cmd.OutOrStdout(), name)

@@ -35,7 +35,7 @@ func serveCommand() *cobra.Command {
 }
 
 func serve(cmd *cobra.Command) error {
-	c, err := commandConfig(cmd)
+	c, installation, err := wholeConfig(cmd)
 	if err != nil {
 		return err
 	}
@@ -56,10 +56,6 @@ func serve(cmd *cobra.Command) error {
 		return err
 	}
 	if _, err := migrate.Up(cmd.Context(), d.pool, log); err != nil {
-		return err
-	}
-	installation, err := c.installation()
-	if err != nil {
 		return err
 	}
 	addr := listener.Addr().String()

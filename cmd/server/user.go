@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,7 +27,7 @@ func userAddCommand() *cobra.Command {
 		Args: exactly(1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Name, p.Role = args[0], auth.Role(role)
-			return withDatabase(cmd, func(ctx context.Context, c config, d database) error {
+			return withDatabase(cmd, noInstallation, func(ctx context.Context, c config, d database) error {
 				link, err := auth.NewAccounts(d.pool).AddPerson(ctx, commandActor(), p)
 				return printLink(cmd, c, link, err)
 			})
@@ -47,7 +46,7 @@ func userLinkCommand() *cobra.Command {
 		Short: "Print a new one-time sign-in link for an account",
 		Args:  exactly(1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withDatabase(cmd, func(ctx context.Context, c config, d database) error {
+			return withDatabase(cmd, anInstallation, func(ctx context.Context, c config, d database) error {
 				link, err := auth.NewAccounts(d.pool).MakeLink(ctx, commandActor(), args[0])
 				return printLink(cmd, c, link, err)
 			})
@@ -70,13 +69,21 @@ func signInURL(base, token string) string {
 // pagesURL is where people reach the pages: as configured, or where the server
 // (or the demo) that runs on the data directory says that it serves.
 func pagesURL(c config) string {
+	if u := servedURL(c); u != "" {
+		return u
+	}
+	return "http://" + c.addr()
+}
+
+// servedURL is pagesURL where that is known for sure, else empty.
+func servedURL(c config) string {
 	if u := c.publicURL(); u != "" {
 		return strings.TrimRight(u, "/")
 	}
-	for _, dir := range []string{c.dataDir(), filepath.Join(c.dataDir(), "demo")} {
+	for _, dir := range []string{c.dataDir(), demoDir(c)} {
 		if run, running := embedded.Owner(dir); running && run.Addr != "" {
 			return "http://" + run.Addr
 		}
 	}
-	return "http://" + c.addr()
+	return ""
 }

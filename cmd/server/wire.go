@@ -38,7 +38,8 @@ type house struct {
 	toolbox     *toolbox
 	models      *models
 	handler     http.Handler
-	url         string // where people reach the pages
+	url         string // where people reach the pages; in a command, empty if that isn't known
+	alone       bool   // a command has the database to itself, so no session runs
 }
 
 // build makes the rooms, each from those below it. installation is what agents

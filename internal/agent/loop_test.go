@@ -235,7 +235,7 @@ def reply(s):
     return provider_error(401)`, "model_failed"},
 		"a playbook that raises": {`
 def reply(s):
-    return 1 // 0`, "model_failed"},
+    return 1 // 0`, "script_failed"},
 		"empty for ever": {`
 def reply(s):
     return empty()`, "model_useless"},

@@ -153,8 +153,12 @@ func (s *sitting) modelFailed(ctx context.Context, e *llm.Error) (done bool, err
 	if err != nil {
 		return false, err
 	}
-	if final {
-		return true, s.fail(ctx, failure{Code: "model_failed", Params: map[string]any{"kind": string(e.Kind), "tries": s.modelTries, "said": record.Message}})
+	switch {
+	case final && e.Kind == llm.Script:
+		// It is the agent that has to be mended, not a connection.
+		return true, s.fail(ctx, failure{Code: "script_failed", Params: map[string]any{"said": record.Message}})
+	case final:
+		return true, s.fail(ctx, failure{Code: "model_failed", Params: map[string]any{"kind": string(e.Kind), "n": s.modelTries, "said": record.Message}})
 	}
 	return false, pause(ctx, wait)
 }

@@ -89,6 +89,9 @@ const (
 	CreateTeam       Verb = "team.create"
 )
 
+// Scope is what a person's key needs for the verb, beside the person's role.
+func (v Verb) Scope() Scope { return rights[v].scope }
+
 type right struct {
 	role     Role  // the least role in the object's team
 	scope    Scope // what a person's key needs besides

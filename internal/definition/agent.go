@@ -3,7 +3,6 @@ package definition
 import (
 	"strings"
 	"time"
-	"unicode"
 
 	"baton/internal/permission"
 )
@@ -14,7 +13,7 @@ type Agent struct {
 	Slug string `json:"slug"`
 	Name string `json:"name"`
 	Team string `json:"team"` // slug
-	// Model is provider/model: scripted/duplicate-charge, anthropic/<model>.
+	// Model is provider/model: scripted/duplicate-charge. See Providers.
 	Model string `json:"model"`
 	// Playbook is the path as written; the text is in the version.
 	Playbook     string            `json:"playbook,omitempty"`
@@ -33,12 +32,7 @@ type Agent struct {
 }
 
 // Scripted says whether the agent's model is its playbook.
-func (a Agent) Scripted() bool { return strings.HasPrefix(a.Model, "scripted/") }
-
-// ValidModel says whether a text names a model as agents do: provider/model.
-func ValidModel(model string) bool {
-	return modelForm.MatchString(model) && !strings.ContainsFunc(model, unicode.IsControl)
-}
+func (a Agent) Scripted() bool { return strings.HasPrefix(a.Model, scriptedProvider+"/") }
 
 // Budgets bound an agent's work. 0 means no limit for Tokens and CostMicros,
 // and the tool's own limit for Timeout and Deadline; the others are above 0.

@@ -69,7 +69,6 @@ type Known struct {
 
 var (
 	slugForm     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	modelForm    = regexp.MustCompile(`^(scripted|openai|anthropic)/[^\s/][^\s]{0,127}$`)
 	toolForm     = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	ruleToolForm = regexp.MustCompile(`^([a-zA-Z0-9_-]{1,64}|\*)$`)
 	nameForm     = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,62}$`)
@@ -92,7 +91,7 @@ func Parse(f File, known Known) (Agent, Faults) {
 		"slug":         r.matching(&a.Slug, slugForm, "small letters, digits and hyphens, such as refunds-desk"),
 		"name":         r.text(&a.Name, 100),
 		"team":         r.matching(&a.Team, slugForm, "a team's slug: small letters, digits and hyphens"),
-		"model":        r.matching(&a.Model, modelForm, "scripted/<playbook>, openai/<model> or anthropic/<model>"),
+		"model":        r.model(&a.Model),
 		"playbook":     r.text(&a.Playbook, 500),
 		"instructions": r.text(&a.Instructions, 100_000),
 		"tools":        r.known(r.names(&a.Tools, toolForm, "a tool's name"), "tool", known.Tools),
@@ -157,10 +156,16 @@ func (r *reader) known(next read, what string, names []string) read {
 	}
 }
 
+// definedUnder says where in baton.yaml what an agent names is defined.
+var definedUnder = map[string]string{"data source": "data_sources", "MCP server": "mcp_servers"}
+
 func (r *reader) unknown(n *yaml.Node, path, what string, names []string) {
 	f := Fault{Reason: fmt.Sprintf("there is no %s %s", what, n.Value), Nearest: nearest(n.Value, names)}
 	if f.Nearest == "" && len(names) > 0 {
 		f.Reason += "; there are " + listed(names)
+	}
+	if key := definedUnder[what]; key != "" && f.Nearest == "" {
+		f.Reason += fmt.Sprintf("; it is defined under %s in baton.yaml, which a server reads when it starts: see docs/configuration.md", key)
 	}
 	r.refuse(n, path, f)
 }

@@ -88,11 +88,11 @@ func TestEveryKeyIsRead(t *testing.T) {
 // R: P7, Q6, Q11
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	a, faults := parse("slug: x\nmodel: anthropic/some-model\n")
+	a, faults := parse("slug: x\nmodel: scripted/some-model\nplaybook: x.star\n")
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	if a.Name != "x" || a.Team != "main" || a.Permission.Mode != permission.AskFirst || a.Language != "en" || a.Scripted() {
+	if a.Name != "x" || a.Team != "main" || a.Permission.Mode != permission.AskFirst || a.Language != "en" || !a.Scripted() {
 		t.Errorf("got %+v", a)
 	}
 	if want := (Budgets{StepsPerTurn: 40, CallsPerTurn: 50, Calls: 200, SameToolInARow: 20, WorkingTime: Duration(20 * time.Minute)}); a.Budgets != want {
@@ -107,37 +107,40 @@ func TestDefaults(t *testing.T) {
 // case: harness A26
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	const head = "slug: x\nmodel: openai/m\n" // lines 1 and 2
+	const head = "slug: x\nmodel: scripted/m\nplaybook: m.star\n" // lines 1 to 3
 	for source, want := range map[string]string{
 		"":                                            "a.yaml: the file is empty",
 		"- a\n- b":                                    "a.yaml:1: want a mapping (key: value), got a list",
 		"slug: x":                                     "a.yaml:1: the key model is missing",
-		head + "a: [1":                                "a.yaml:3: not YAML: ",
-		head + "modle: y":                             "a.yaml:3: modle: this key is not known; did you mean model?",
-		head + "qqqqqq: y":                            "a.yaml:3: qqqqqq: this key is not known; there are budgets, data, ",
-		head + "slug: y":                              "a.yaml:3: slug: this key stands on line 1 already",
-		head + "---\nslug: y":                         "a.yaml:3: a second document begins here",
+		head + "a: [1":                                "a.yaml:4: not YAML: ",
+		head + "modle: y":                             "a.yaml:4: modle: this key is not known; did you mean model?",
+		head + "qqqqqq: y":                            "a.yaml:4: qqqqqq: this key is not known; there are budgets, data, ",
+		head + "slug: y":                              "a.yaml:4: slug: this key stands on line 1 already",
+		head + "---\nslug: y":                         "a.yaml:4: a second document begins here",
 		"slug: Refunds Desk\nmodel: m":                `a.yaml:1: slug: want small letters, digits and hyphens, such as refunds-desk, got "Refunds Desk"`,
-		"slug: x\nmodel: gpt":                         `a.yaml:2: model: want scripted/<playbook>, openai/<model> or anthropic/<model>, got "gpt"`,
+		"slug: x\nmodel: gpt":                         `a.yaml:2: model: want provider/model, such as scripted/refunds, got "gpt"`,
+		"slug: x\nmodel: openai/gpt":                  "a.yaml:2: model: this build has no models of openai; it has those of scripted",
+		"slug: x\nmodel: script/p":                    "a.yaml:2: model: this build has no models of script; did you mean scripted?",
 		"slug: x\nmodel: scripted/p":                  "a.yaml:2: model: a scripted model needs a playbook",
-		head + "name: 12":                             `a.yaml:3: name: want a text; put it in quotes, got "12"`,
-		head + "name:":                                "a.yaml:3: name: want a text, got nothing",
-		head + `name: "a\0b"`:                         "a.yaml:3: name: the text holds a NUL character",
-		head + "tools: query_db":                      `a.yaml:3: tools: want a list, got "query_db"`,
-		head + "tools: [query_bd]":                    "a.yaml:3: tools: there is no tool query_bd; did you mean query_db?",
-		head + "tools:\n- query_db\n- query_db":       "a.yaml:5: tools[1]: query_db is listed already",
-		head + "data_source: shp":                     "a.yaml:3: data_source: there is no data source shp; did you mean shop?",
-		head + "hosts: [\"http://x\"]":                `a.yaml:3: hosts[0]: want a host name, such as api.example.com, got "http://x"`,
-		head + "permission: {mode: aks}":              `a.yaml:3: permission.mode: want one of read_only, ask, auto, got "aks"; did you mean ask?`,
-		head + "permission: {rules: [{do: deny}]}":    "a.yaml:3: permission.rules[0]: the key tool is missing",
-		head + "permission: {rules: [{tool: \"*\"}]}": "a.yaml:3: permission.rules[0]: the key do is missing",
-		head + "permission:\n  rules:\n  - {tool: \"*\", do: allow, wen: {}}":            "a.yaml:5: permission.rules[0].wen: this key is not known; did you mean when?",
+		head + "name: 12":                             `a.yaml:4: name: want a text; put it in quotes, got "12"`,
+		head + "name:":                                "a.yaml:4: name: want a text, got nothing",
+		head + `name: "a\0b"`:                         "a.yaml:4: name: the text holds a NUL character",
+		head + "tools: query_db":                      `a.yaml:4: tools: want a list, got "query_db"`,
+		head + "tools: [query_bd]":                    "a.yaml:4: tools: there is no tool query_bd; did you mean query_db?",
+		head + "tools:\n- query_db\n- query_db":       "a.yaml:6: tools[1]: query_db is listed already",
+		head + "data_source: shp":                     "a.yaml:4: data_source: there is no data source shp; did you mean shop?",
+		head + "data_source: warehouse":               "a.yaml:4: data_source: there is no data source warehouse; there are shop; it is defined under data_sources in baton.yaml, which a server reads when it starts: see docs/configuration.md",
+		head + "hosts: [\"http://x\"]":                `a.yaml:4: hosts[0]: want a host name, such as api.example.com, got "http://x"`,
+		head + "permission: {mode: aks}":              `a.yaml:4: permission.mode: want one of read_only, ask, auto, got "aks"; did you mean ask?`,
+		head + "permission: {rules: [{do: deny}]}":    "a.yaml:4: permission.rules[0]: the key tool is missing",
+		head + "permission: {rules: [{tool: \"*\"}]}": "a.yaml:4: permission.rules[0]: the key do is missing",
+		head + "permission:\n  rules:\n  - {tool: \"*\", do: allow, wen: {}}":            "a.yaml:6: permission.rules[0].wen: this key is not known; did you mean when?",
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {ltt: 3}}}]}":     "permission.rules[0].when.a.ltt: this key is not known; did you mean lt?",
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {lt: x}}}]}":      `when.a.lt: want a number, got "x"`,
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: &a {not: *a}}}]}": "the value is nested too deep",
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: &a [*a]}}]}":      "the value is nested too deep",
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {}}}]}":           "when.a: want at least one of lt, lte",
-		head + "budgets: {calls: 0}":                     `a.yaml:3: budgets.calls: want a whole number from 1 to 2147483647, got "0"`,
+		head + "budgets: {calls: 0}":                     `a.yaml:4: budgets.calls: want a whole number from 1 to 2147483647, got "0"`,
 		head + "budgets: {calls: 010}":                   `want a whole number`,
 		head + "budgets: {calls: many}":                  `budgets.calls: want a whole number from 1 to 2147483647, got "many"`,
 		head + "budgets: {cost_usd: -1}":                 `budgets.cost_usd: want a sum above 0 with at most 6 decimal places, got "-1"`,
@@ -154,7 +157,7 @@ func TestFaults(t *testing.T) {
 		head + "data: {fields: {email: drop}}":           "data.fields.email: want a JSON pointer, such as /customer/email",
 		head + "language: English":                       "language: want a language, such as en or zh-Hans",
 		head + "retention: {outputs: 10x}":               "retention.outputs: want a time",
-		head + "a: &a [*a]":                              "a.yaml:3: ",
+		head + "a: &a [*a]":                              "a.yaml:4: ",
 		"slug: \xff":                                     "the file is not UTF-8",
 		"#" + strings.Repeat("x", maxFileBytes):          "more than 262144",
 	} {
@@ -221,7 +224,7 @@ func TestReadFile(t *testing.T) {
 	if err != nil || string(f.Playbook) != "def reply(s): pass" || f.Name != "a.yaml" {
 		t.Errorf("got %q %v", f.Playbook, err)
 	}
-	if f, err := ReadFile(write("b.yaml", "slug: a\nmodel: openai/a\n")); err != nil || f.Playbook != nil {
+	if f, err := ReadFile(write("b.yaml", "slug: a\nmodel: other/a\n")); err != nil || f.Playbook != nil {
 		t.Errorf("without a playbook: %q %v", f.Playbook, err)
 	}
 	for name, path := range map[string]string{

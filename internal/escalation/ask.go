@@ -95,7 +95,7 @@ type Fault struct {
 
 // Refusal tells a model what is wrong with its question.
 func Refusal(faults []Fault) *tools.Failure {
-	f := tools.Fail(tools.InvalidArguments, fmt.Sprintf("The question was not asked: it has %d fault(s).", len(faults)),
+	f := tools.Fail(tools.InvalidArguments, "The question was not asked. "+named(faults),
 		"Mend every field listed in errors and ask again.",
 		"Ask so that somebody who has not followed can choose within half a minute.")
 	for _, fault := range faults {
@@ -103,6 +103,30 @@ func Refusal(faults []Fault) *tools.Failure {
 	}
 	f.Example = json.RawMessage(AskExample)
 	return f
+}
+
+// faultsNamed is how many faults are named in one sentence; all stand in the
+// list of errors.
+const faultsNamed = 4
+
+// named says in one line what is wrong.
+func named(faults []Fault) string {
+	var parts []string
+	for _, f := range faults[:min(len(faults), faultsNamed)] {
+		at := f.Path
+		if at == "" {
+			at = "the question"
+		}
+		parts = append(parts, fmt.Sprintf("%s: want %s, got %s", at, f.Expected, f.Got))
+	}
+	if more := len(faults) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	head := "It has a fault: "
+	if len(faults) != 1 {
+		head = fmt.Sprintf("It has %d faults: ", len(faults))
+	}
+	return head + strings.Join(parts, "; ") + "."
 }
 
 // Vague says whether all of the faults are of vagueness.

@@ -1,11 +1,16 @@
 package house
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"baton/internal/definition"
@@ -38,8 +43,52 @@ func TestTheExampleOfAPlaybookIsOne(t *testing.T) {
 	}
 }
 
-// The examples in Go can't be compiled where they stand; what they name of
-// package tools must exist.
+// The tool of the page is written into the places that the page names, in an
+// overlay, and the server built with it.
+func TestTheExampleOfAToolCompilesWhereThePagePutsIt(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the server")
+	}
+	const doc = "docs/adding-a-tool.md"
+	code := blocks(t, doc, "go")
+	makers := read(t, "cmd/server/makers.go")
+	const beginning = "map[string]toolMaker{\n"
+	if len(code) != 2 || !strings.Contains(makers, beginning) {
+		t.Fatalf("%d examples; the map of makers is there: %v", len(code), strings.Contains(makers, beginning))
+	}
+	dir, replace := t.TempDir(), map[string]string{}
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"internal/tools/builtin/parcel_status.go": code[0],
+		"internal/tools/builtin/parcel_status.md": blocks(t, doc, "markdown")[0],
+		"cmd/server/makers.go":                    strings.Replace(makers, beginning, beginning+code[1], 1),
+	} {
+		at := filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(top, filepath.FromSlash(name))] = at
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-overlay", file, "-o", filepath.Join(dir, "server"), "./cmd/server")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", doc, err, out)
+	}
+}
+
+// What the page names of package tools must exist.
 func TestTheExampleOfAToolNamesWhatExists(t *testing.T) {
 	t.Parallel()
 	const doc = "docs/adding-a-tool.md"

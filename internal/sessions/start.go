@@ -185,7 +185,7 @@ func (n *New) check() error {
 	// that the session could run.
 	other := strings.HasPrefix(n.Model, "scripted/") && n.Model != n.Agent.Agent.Model
 	if !definition.ValidModel(n.Model) || other {
-		return problem.New(problem.Invalid, "model_invalid", nil).At("model")
+		return problem.New(problem.Invalid, "model_invalid", problem.Params{"providers": strings.Join(definition.Providers(), ", ")}).At("model")
 	}
 	return nil
 }

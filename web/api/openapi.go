@@ -63,6 +63,23 @@ func merge(whole, piece map[string]any) error {
 	return nil
 }
 
+// index is what whoever tries the bare address is told.
+func (a *API) index(Request) (Reply, error) {
+	return ok(struct {
+		Name     string            `json:"name"`
+		Document string            `json:"document"`
+		Key      string            `json:"key"`
+		Lists    map[string]string `json:"lists"`
+	}{
+		Name: "Baton", Document: Prefix + "/openapi.json",
+		Key: "Send a key as Authorization: Bearer baton_... It is made on the server with: server key create --help",
+		Lists: map[string]string{
+			"sessions": Prefix + "/sessions", "escalations": Prefix + "/escalations",
+			"decisions": Prefix + "/decisions", "agents": Prefix + "/agents",
+		},
+	})
+}
+
 func (a *API) document(Request) (Reply, error) {
 	body, err := Document()
 	return Reply{Status: http.StatusOK, Body: body}, err

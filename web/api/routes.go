@@ -36,6 +36,7 @@ func (a *API) Routes() []Route {
 		{get, "/agents/{slug}", auth.ReadAgent, a.getAgent},
 		{put, "/agents/{slug}", auth.WriteAgent, a.putAgent},
 
+		{get, "/", "", a.index},
 		{get, "/openapi.json", "", a.document},
 	}
 }

@@ -120,9 +120,23 @@ func checkScope(actor auth.Actor, verb auth.Verb) error {
 	}
 	for team := range actor.Roles {
 		actor.Roles = map[id.Team]auth.Role{team: auth.Admin}
-		return auth.Can(actor, verb, auth.Object{Kind: "key", ID: actor.ID, Team: team})
+		return refusedKey(actor, verb, auth.Can(actor, verb, auth.Object{Kind: "key", ID: actor.ID, Team: team}))
 	}
 	return nil
+}
+
+// refusedKey says of a refusal that it is the key's, not its owner's role's: the
+// problem agent_not_allowed or scope_missing.
+func refusedKey(actor auth.Actor, verb auth.Verb, err error) error {
+	if !problem.Is(err, "not_allowed") {
+		return err
+	}
+	params := problem.From(err).Params
+	if actor.Kind == auth.KindAgent {
+		return problem.Wrap(err, problem.Forbidden, "agent_not_allowed", params)
+	}
+	params["scope"] = string(verb.Scope())
+	return problem.Wrap(err, problem.Forbidden, "scope_missing", params)
 }
 
 func etag(version int) string { return `"` + strconv.Itoa(version) + `"` }

@@ -169,10 +169,10 @@ func (m *model) undo(r *rapid.T, p auth.Actor, q *modelled) {
 		want = "expired"
 	case q.by != p.Name && p.Name != "Sue":
 		want = "not_allowed"
-	case m.cancelled:
-		want = "cancelled"
 	case q.status != escalation.Answered || !q.held:
 		want = "undo_too_late"
+	case m.cancelled:
+		want = "cancelled"
 	default:
 		q.status, q.version, q.held, q.by, q.past = escalation.Pending, q.version+1, false, "", false
 		q.undone++

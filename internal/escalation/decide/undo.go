@@ -53,9 +53,13 @@ func mayUndo(l locked, actor auth.Actor) error {
 		}
 	}
 	switch {
+	// First of all: an answer that went out was heard, whatever has become of
+	// the session since.
+	case !legal || l.HeldUntil == nil || !l.now.Before(*l.HeldUntil):
+		return problem.New(problem.Conflict, "undo_too_late", nil)
 	case l.session.CancelRequested || l.session.Status.Ended():
 		return problem.New(problem.Gone, "cancelled", nil)
-	case !legal || l.HeldUntil == nil || !l.now.Before(*l.HeldUntil) || l.session.Status != sessions.Waiting:
+	case l.session.Status != sessions.Waiting:
 		return problem.New(problem.Conflict, "undo_too_late", nil)
 	}
 	return nil

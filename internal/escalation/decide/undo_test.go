@@ -126,6 +126,13 @@ func TestUndoIsTooLateOnceTheAnswerIsOut(t *testing.T) {
 	if _, err := h.desk.Undo(t.Context(), ana, w.questions[0].ID); !problem.Is(err, "undo_too_late") {
 		t.Errorf("after the hold: %v", err)
 	}
+	// The agent went on with it, so it is not true that nobody waited.
+	if _, err := h.pool.Exec(t.Context(), `update sessions set status = 'completed', outcome = 'done', ended_at = now() where id = $1`, w.id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.desk.Undo(t.Context(), ana, w.questions[0].ID); !problem.Is(err, "undo_too_late") {
+		t.Errorf("after the end of the session: %v", err)
+	}
 }
 
 // R: Q6
