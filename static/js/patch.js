@@ -16,15 +16,15 @@ const editing = (element) => {
 };
 
 function parse(html) {
-  const template = document.createElement("template");
-  template.innerHTML = html;
-  return template.content.firstElementChild;
+  // Rows of tables stand in a template; nowhere else may they be alone.
+  const page = new DOMParser().parseFromString(`<template>${html}</template>`, "text/html");
+  return document.importNode(page.querySelector("template").content.firstElementChild, true);
 }
 
 /** Makes element look as html says. False: somebody is writing in it. */
 export function morph(element, html) {
   if (editing(element)) return false;
-  Idiomorph.morph(element, html, { morphStyle: "outerHTML", callbacks });
+  Idiomorph.morph(element, html, { callbacks });
   return true;
 }
 
@@ -72,6 +72,6 @@ export async function refresh() {
   if (!next) return location.reload();
   document.title = page.title;
   document.documentElement.dataset.now = page.documentElement.dataset.now;
-  Idiomorph.morph(document.querySelector(".app"), next, { morphStyle: "outerHTML", ignoreActiveValue: true, callbacks });
+  Idiomorph.morph(document.querySelector(".app"), next, { ignoreActiveValue: true, callbacks });
   showTimes(document);
 }
