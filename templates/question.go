@@ -139,6 +139,26 @@ type Action struct {
 type Argument struct {
 	Name, Value string
 	Hidden      bool // there is a value, which nobody is shown
+	// Of a long value, Value is the beginning and Whole all of it. A list has
+	// Count items, of which More are not in Value.
+	Whole       string
+	Count, More int
+}
+
+func (a Argument) short(ctx context.Context) string {
+	switch {
+	case a.More > 0:
+		return i18n.T(ctx, "argument.and_more", "text", a.Value, "n", a.More)
+	default:
+		return a.Value
+	}
+}
+
+func (a Argument) open(ctx context.Context) string {
+	if a.Count > 0 {
+		return i18n.T(ctx, "argument.all", "n", a.Count)
+	}
+	return i18n.T(ctx, "argument.whole")
 }
 
 // Chip is a short fact with its picture. Its tone is that of ui.Tag.
@@ -174,7 +194,8 @@ type FieldKind string
 // The kinds of fields.
 const (
 	FieldText   FieldKind = "text"
-	FieldLong   FieldKind = "long" // of several lines, or JSON
+	FieldLong   FieldKind = "long"  // of several lines, or JSON
+	FieldFixed  FieldKind = "fixed" // shown, and not to be changed
 	FieldNumber FieldKind = "number"
 	FieldDate   FieldKind = "date"
 	FieldChoice FieldKind = "choice"
@@ -216,6 +237,7 @@ type Answer struct {
 // Conflict says why an answer wasn't taken. Who is empty where the question
 // itself has changed.
 type Conflict struct {
+	Mine                        bool // the reader's own
 	Who, Letter, Label, Message string
 	Did                         string // in place of letter and label
 	At                          time.Time

@@ -188,7 +188,7 @@ func (s *site) notTaken(c echo.Context, f answerForm, cause error) error {
 		switch {
 		case p.Code == "already_answered" && e.Decision != nil:
 			a := r.answer(*e.Decision, e.Question)
-			q.Conflict = &templates.Conflict{Who: a.Who, Letter: a.Letter, Label: a.Label, Message: a.Message, At: a.At}
+			q.Conflict = &templates.Conflict{Mine: a.Mine, Who: a.Who, Letter: a.Letter, Label: a.Label, Message: a.Message, At: a.At}
 		case p.Code == "stale_version" && e.Status == escalation.Pending:
 			q.Conflict = &templates.Conflict{}
 		default:

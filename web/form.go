@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -85,6 +86,11 @@ func (r reader) fields(schema, doc json.RawMessage, prefix string) []templates.F
 	for _, name := range names {
 		p := properties[name]
 		value, has := now[name]
+		if len(value) > editMost {
+			a := argument(name, value)
+			list = append(list, templates.Field{Name: prefix + name, Label: cmp.Or(p.Title, name), Help: r.say("field.too_long"), Kind: templates.FieldFixed, Value: a.Value})
+			continue
+		}
 		if !has && doc == nil {
 			value = p.Default
 		}
@@ -135,6 +141,8 @@ func filled(schema, doc json.RawMessage, prefix string, form url.Values) json.Ra
 		was, had := now[name]
 		var value json.RawMessage
 		switch {
+		case !sent && had && len(was) > editMost:
+			value = was // it was too long to be shown
 		case !sent:
 			continue
 		case had && sameText(written[0], shown(was)), had && len(properties[name].Enum) > 0 && written[0] == string(was):
@@ -219,13 +227,54 @@ func members(doc json.RawMessage) (list []member) {
 	return list
 }
 
+// What of a long value stands on the page at once; the rest can be opened.
+const (
+	itemsAtOnce = 3
+	textAtOnce  = 600
+	// editMost is how long a value may be that people change in a form.
+	editMost = 4000
+)
+
+// argument is a value under its name. A list is shown item by item.
+func argument(name string, value json.RawMessage) templates.Argument {
+	var items []json.RawMessage
+	if json.Unmarshal(value, &items) == nil && len(items) > 0 {
+		lines := make([]string, len(items))
+		for i, item := range items {
+			lines[i] = clean.Text(itemText(item))
+		}
+		a := templates.Argument{Name: name, Value: strings.Join(lines[:min(len(lines), itemsAtOnce)], "; ")}
+		if len(lines) > itemsAtOnce {
+			a.Count, a.More, a.Whole = len(lines), len(lines)-itemsAtOnce, strings.Join(lines, "\n")
+		}
+		return a
+	}
+	text := clean.Text(shown(value))
+	a := templates.Argument{Name: name, Value: text, Hidden: masked.FindString(text) == text && text != ""}
+	if head := cut(text, textAtOnce); head != text {
+		a.Value, a.Whole = head, text
+	}
+	return a
+}
+
+// itemText is one item of a list: an object as its members, one after the other.
+func itemText(item json.RawMessage) string {
+	parts := []string{}
+	for _, m := range members(item) {
+		parts = append(parts, m.name+" "+shown(m.value))
+	}
+	if len(parts) == 0 {
+		return shown(item)
+	}
+	return strings.Join(parts, ", ")
+}
+
 // arguments are the members of a document for showing. A value of which a part
 // was redacted is hidden where that part is all of it.
 func arguments(doc json.RawMessage) (list []templates.Argument) {
 	for _, m := range members(doc) {
 		// The ledger has the bytes that run; people are shown what they hold.
-		value := clean.Text(shown(m.value))
-		list = append(list, templates.Argument{Name: clean.Line(m.name), Value: value, Hidden: masked.FindString(value) == value && value != ""})
+		list = append(list, argument(clean.Line(m.name), m.value))
 	}
 	return list
 }

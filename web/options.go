@@ -95,8 +95,8 @@ func payload(args json.RawMessage, sentence string) (list []templates.Argument) 
 			list = append(list, payload(m.value, sentence)...)
 			continue
 		}
-		if value := shown(m.value); value != "" && !strings.Contains(sentence, value) {
-			list = append(list, templates.Argument{Name: m.name, Value: value, Hidden: masked.FindString(value) == value})
+		if a := argument(m.name, m.value); a.Value != "" && !strings.Contains(sentence, a.Value) {
+			list = append(list, a)
 		}
 	}
 	return list

@@ -391,47 +391,12 @@ func (r reader) unresolved(raw json.RawMessage) (list []string) {
 // failure says why a session failed. Its code and parameters are the agent
 // room's; the sentences are the catalogue's.
 func (r reader) failure(raw json.RawMessage, exact bool) *templates.Fault {
-	var f struct {
-		Code   string         `json:"code"`
-		Params map[string]any `json:"params"`
-	}
-	if json.Unmarshal(raw, &f) != nil || f.Code == "" {
-		f.Code = "unknown"
-	}
-	if f.Params == nil {
-		f.Params = map[string]any{}
-	}
-	if limit, ok := strings.CutPrefix(f.Code, "budget_"); ok {
-		for _, name := range []string{"used", "max"} {
-			f.Params[name] = r.budgetValue(limit, fmt.Sprint(f.Params[name]))
-		}
-	}
-	part := func(name string) string {
-		key := "failure." + f.Code + name
-		if said := (i18n.Message{Key: key, Params: f.Params}).In(r.ctx); said != key {
-			return said
-		}
-		return i18n.Message{Key: "failure.unknown" + name, Params: f.Params}.In(r.ctx)
-	}
-	out := &templates.Fault{Problem: i18n.Problem{What: part(".what"), Why: part(".why"), Do: part(".do")}}
-	if said, ok := f.Params["said"].(string); ok && exact {
+	words, said := sessions.ExplainFailure(r.ctx, raw)
+	out := &templates.Fault{Problem: words}
+	if exact {
 		out.Exact = said
 	}
 	return out
-}
-
-// budgetValue writes a limit's figure in its unit.
-func (r reader) budgetValue(limit, figure string) string {
-	n, err := strconv.ParseInt(figure, 10, 64)
-	switch {
-	case err != nil:
-		return figure
-	case limit == "cost_usd":
-		return r.money(n)
-	case limit == "working_time":
-		return r.span(n)
-	}
-	return r.number(n)
 }
 
 // decimal writes n with so many places after the point.

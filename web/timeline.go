@@ -158,6 +158,7 @@ type (
 		Stored   bool            `json:"stored"`
 	}
 	modelFailed struct {
+		Kind    string `json:"kind"`
 		Message string `json:"message"`
 		Attempt int    `json:"attempt"`
 		WaitMS  int64  `json:"wait_ms"`
@@ -306,6 +307,9 @@ func (t *timeline) modelFailed(e sessions.Event) error {
 	entry := templates.Event{
 		Kind: templates.EventModel, Problem: true, Tone: "bad", Icon: "triangle-alert",
 		Text: t.r.say("event.model_failed", "try", fmt.Sprint(d.Attempt)),
+	}
+	if d.Kind == "script" {
+		entry.Text = t.r.say("event.script_failed")
 	}
 	if d.WaitMS > 0 {
 		entry.Detail = t.r.say("event.model_waits", "span", t.r.span(int64(time.Duration(d.WaitMS)*time.Millisecond)))
