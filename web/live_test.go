@@ -1,7 +1,11 @@
 package web
 
 import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +15,7 @@ import (
 
 	"baton/internal/auth"
 	"baton/internal/id"
+	"baton/internal/sessions"
 	"baton/internal/tools"
 )
 
@@ -34,7 +39,7 @@ func (w world) cookieOf(name string) (header, login string) {
 	if login, err = w.accounts.SignIn(w.t.Context(), token, "test"); err != nil {
 		w.t.Fatal(err)
 	}
-	return "baton=" + login, login
+	return w.loginCookie() + "=" + login, login
 }
 
 // watch opens a connection for somebody.
@@ -396,5 +401,52 @@ func TestTheServerSaysWhenItGoes(t *testing.T) {
 	}
 	if code := c.closed(); code != websocket.CloseGoingAway {
 		t.Errorf("closed with %d", code)
+	}
+}
+
+// R: V3
+// case: fault F24
+func TestAClientThatReadsNothingIsCutAndDelaysNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	session := w.start("desk")
+	worker := w.work(session)
+	cookie, _ := w.cookieOf("viewer")
+	narrow := websocket.Dialer{NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		}
+		return conn, err
+	}}
+	conn, res, err := narrow.DialContext(t.Context(), "ws"+strings.TrimPrefix(w.server.URL, "http")+"/ws", http.Header{"Origin": {w.server.URL}, "Cookie": {cookie}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	defer conn.Close()
+	stalled, other := wire{t, conn}, w.watchAs(cookie)
+	stalled.send(sub(session, 0))
+	other.send(sub(session, 0))
+	seen := int64(0)
+	text := make([]byte, 100<<10)
+	for range 120 { // more than the kernel takes on the way
+		_, _ = rand.Read(text)
+		worker.steps++
+		worker.write(sessions.Step{Events: []sessions.NewEvent{{Type: sessions.ModelReplied, Turn: 1, Step: worker.steps,
+			Data: map[string]any{"text": hex.EncodeToString(text)}}}})
+		last := w.lastSeq(session)
+		other.until(seen, last)
+		seen = last
+	}
+	// What it was sent before it was cut still lies there, and then nothing.
+	for {
+		var s said
+		if err := stalled.conn.ReadJSON(&s); err != nil {
+			break
+		}
+		if s.To >= seen {
+			t.Fatal("a client that read nothing was sent everything")
+		}
 	}
 }

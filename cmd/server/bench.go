@@ -15,7 +15,7 @@ import (
 )
 
 func benchCommand() *cobra.Command {
-	return group("bench", "Measure Baton on this machine, beside what the machine can do", benchW1Command(), benchW2Command())
+	return group("bench", "Measure Baton on this machine, beside what the machine can do", benchW1Command(), benchW2Command(), benchLiveCommand(), benchViewersCommand())
 }
 
 func printReport(w io.Writer, report any, asJSON bool) error {

@@ -190,6 +190,9 @@ func TestTwoPeopleAnswerInTwoBrowsers(t *testing.T) {
 	fast.Press("c")
 	fast.PressToLoad("\r")
 	slow.Click("#option-b")
+	slow.Wait(`document.querySelector(".news[data-told]")?.textContent.includes("responder answered C")`)
+	// The news may come too late: then the server says it.
+	browsertest.Eval[bool](slow, `[...document.querySelectorAll(".answer-form button")].every((b) => !(b.disabled = false))`)
 	slow.Expect("409")
 	slow.Click(".answer-go")
 	slow.Wait(`!document.querySelector(".answer-confirm").hidden`)

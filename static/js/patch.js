@@ -65,7 +65,9 @@ export function apply([name, ...what]) {
 
 /** Loads the page anew in place: the reader keeps place, focus and draft. */
 export async function refresh() {
-  const reply = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+  // The answer to a form stands at the form's address, which can't be loaded.
+  const { path } = document.querySelector(".app").dataset;
+  const reply = await fetch(location.pathname === path ? location.href : path, { headers: { Accept: "text/html" }, cache: "no-store" });
   if (!reply.ok || reply.redirected) return location.reload();
   const page = new DOMParser().parseFromString(await reply.text(), "text/html");
   const next = page.querySelector(".app");
