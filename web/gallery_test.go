@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorilla/websocket"
 	"github.com/labstack/echo/v4"
 
 	"baton/internal/i18n"
@@ -34,6 +35,17 @@ func showGallery(t *testing.T) (*httptest.Server, *sent) {
 			return problem.New(problem.NotFound, "not_found", nil)
 		}
 		return page(c, http.StatusOK, component)
+	})
+	e.GET("/ws", func(c echo.Context) error { // a server on which nothing happens
+		conn, err := new(websocket.Upgrader).Upgrade(c.Response(), c.Request(), nil)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		for err == nil {
+			_, _, err = conn.ReadMessage()
+		}
+		return nil
 	})
 	e.GET("/*", func(c echo.Context) error { return c.HTML(http.StatusOK, "<!doctype html><title>elsewhere</title>") })
 	e.POST("/*", func(c echo.Context) error {

@@ -430,7 +430,7 @@ func TestAClientThatReadsNothingIsCutAndDelaysNobody(t *testing.T) {
 	other.send(sub(session, 0))
 	seen := int64(0)
 	text := make([]byte, 100<<10)
-	for range 120 { // more than the kernel takes on the way
+	for range 40 { // more than the kernel takes on the way
 		_, _ = rand.Read(text)
 		worker.steps++
 		worker.write(sessions.Step{Events: []sessions.NewEvent{{Type: sessions.ModelReplied, Turn: 1, Step: worker.steps,

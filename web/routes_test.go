@@ -79,6 +79,7 @@ func TestEveryAddressAsksForAPersonUnlessItIsKnownNotTo(t *testing.T) {
 	openRoutes := map[string]bool{
 		"GET /sign-in": true, "POST /sign-in": true, "POST /sign-out": true, "POST /preferences": true,
 		"GET " + static.Prefix + ":digest/*": true, "GET /favicon.ico": true, "GET /healthz": true, "GET /readyz": true,
+		"GET /ws":     true, // says so by a close code
 		"GET /api/v1": true, "GET /api/v1/": true, "GET /api/v1/openapi.json": true,
 	}
 	for _, r := range (&site{}).routes() {
