@@ -104,13 +104,17 @@ func (s *site) live(c echo.Context) error {
 		tellEnd(conn, closing{closeNotSignedIn, "sign in"})
 		return conn.Close()
 	}
-	ctx, stop := context.WithCancelCause(i18n.With(context.WithoutCancel(r.Context()), i18n.Of(r.Context())))
+	ctx, stop := context.WithCancelCause(i18n.With(context.Background(), i18n.Of(r.Context())))
 	sock := &socket{site: s, conn: conn, login: s.login(r), ctx: ctx, stop: stop, wake: make(chan struct{}, 1), deaf: make(chan struct{}),
 		actor: a.actor, rights: rightsKey(a.actor), views: map[string]*view{}}
 	s.liveHub.add(s, sock)
-	defer s.liveHub.drop(sock)
 	go sock.read()
-	sock.write()
+	// The request ends here, and with it what the server keeps for one: most of
+	// what an idle viewer would cost.
+	go func() {
+		defer s.liveHub.drop(sock)
+		sock.write()
+	}()
 	return nil
 }
 

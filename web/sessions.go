@@ -179,6 +179,9 @@ func (r reader) sessionRow(v sessions.Session, agent definition.Version, asks st
 		{glance.Retries, "sessions.retries", "repeat", "warn"},
 		{glance.Stopped, "sessions.stopped", "octagon-alert", "warn"},
 	} {
+		if v.Outcome == sessions.Done {
+			c.tone = "" // it got past them
+		}
 		if c.n > 0 {
 			row.Problems = append(row.Problems, templates.Chip{Icon: c.icon, Tone: c.tone, Text: r.say(c.key, "n", c.n)})
 		}

@@ -102,7 +102,7 @@ func TestTheDemoAsksAQuestionAndItsAnswerIsCarriedOut(t *testing.T) {
 	a := api{t, base, strings.TrimSpace(key)}
 
 	a.decidedBefore()
-	a.answeredAndDone("Refund for order ", "options", "sensitive_action", "refund_full", "done")
+	a.answeredAndDone("Refund EUR ", "options", "sensitive_action", "refund_full", "done")
 	a.answeredAndDone("'s portal refuses our login", "options", "repeated_failure", "renew", "done")
 	a.answeredAndDone("prices changed, 5 refused: garden tables", "options", "ambiguous_decision", "minimum", "done")
 	a.answeredAndDone("Send “Spring prices” to 1,840 recipients", "approval", "sensitive_action", "", "partly")
@@ -117,7 +117,7 @@ func TestTheDemoAsksAQuestionAndItsAnswerIsCarriedOut(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("key create: exit %d", code)
 	}
-	if q := (api{t, base, strings.TrimSpace(key)}).question("Refund for order "); a.do("GET", "/escalations/"+q.ID, nil, nil) != http.StatusNotFound {
+	if q := (api{t, base, strings.TrimSpace(key)}).question("Refund EUR "); a.do("GET", "/escalations/"+q.ID, nil, nil) != http.StatusNotFound {
 		t.Error("team support sees what finance is asked")
 	}
 	if text := said.String(); strings.Contains(text, "level=ERROR") {

@@ -3,6 +3,7 @@ package house
 import (
 	"fmt"
 	"go/ast"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,28 +13,10 @@ import (
 	"sync"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
 	"golang.org/x/mod/modfile"
 )
-
-// compose is what these tests read of docker-compose.yml. The reference
-// implementation's parser would bring a dozen modules for it.
-type compose struct {
-	Services map[string]struct {
-		Image       string            `yaml:"image"`
-		Build       string            `yaml:"build"`
-		Environment map[string]string `yaml:"environment"`
-		Volumes     []string          `yaml:"volumes"`
-		Ports       []string          `yaml:"ports"`
-		DependsOn   map[string]struct {
-			Condition string `yaml:"condition"`
-		} `yaml:"depends_on"`
-		Healthcheck *struct {
-			Test []string `yaml:"test"`
-		} `yaml:"healthcheck"`
-	} `yaml:"services"`
-	Volumes map[string]any `yaml:"volumes"`
-}
 
 // secrets are what an operator writes to .env, as the file's comment says.
 var secrets = map[string]string{
@@ -41,71 +24,63 @@ var secrets = map[string]string{
 	"BATON_SECRET_KEY":  strings.Repeat("0123456789abcdef", 4),
 }
 
-func readCompose(t *testing.T) compose {
+func readCompose(t *testing.T, values map[string]string) (*types.Project, error) {
 	t.Helper()
-	text, err := interpolate(read(t, "docker-compose.yml"), secrets)
+	return loader.LoadWithContext(t.Context(), types.ConfigDetails{
+		WorkingDir: root, Environment: maps.Clone(values), // the loader adds to it
+		ConfigFiles: []types.ConfigFile{{Filename: "docker-compose.yml", Content: []byte(read(t, "docker-compose.yml"))}},
+	})
+}
+
+func ourCompose(t *testing.T) *types.Project {
+	t.Helper()
+	c, err := readCompose(t, secrets)
 	if err != nil {
-		t.Fatal(err)
-	}
-	var c compose
-	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-var variable = regexp.MustCompile(`\$\{(\w+)(?::([-?])([^}]*))?\}`)
-
-// interpolate puts values in as compose does: ${X}, ${X:-default}, ${X:?refusal}.
-func interpolate(text string, values map[string]string) (string, error) {
-	var refused error
-	text = variable.ReplaceAllStringFunc(text, func(s string) string {
-		m := variable.FindStringSubmatch(s)
-		value := values[m[1]]
-		switch {
-		case value != "":
-			return value
-		case m[2] == "-":
-			return m[3]
-		}
-		refused = fmt.Errorf("%s is not set: %s", m[1], m[3])
-		return ""
-	})
-	return text, refused
-}
-
+// R: G3
 func TestComposeRefusesToStartWithoutItsSecrets(t *testing.T) {
 	t.Parallel()
 	for name := range secrets {
-		if _, err := interpolate(read(t, "docker-compose.yml"), map[string]string{name: "x"}); err == nil {
+		if _, err := readCompose(t, map[string]string{name: "x"}); err == nil {
 			t.Errorf("it starts with %s alone", name)
 		}
 	}
 }
 
+// R: G3
 func TestComposeHangsTogether(t *testing.T) {
 	t.Parallel()
-	c := readCompose(t)
+	c := ourCompose(t)
 	for name, s := range c.Services {
-		if s.Build == "" && !regexp.MustCompile(`:\d`).MatchString(s.Image) {
+		if s.Build == nil && !regexp.MustCompile(`:v?\d`).MatchString(s.Image) {
 			t.Errorf("%s: the image %q has no version", name, s.Image)
 		}
 		for other, on := range s.DependsOn {
-			if c.Services[other].Healthcheck == nil || on.Condition != "service_healthy" {
+			if c.Services[other].HealthCheck == nil || on.Condition != types.ServiceConditionHealthy {
 				t.Errorf("%s starts without waiting until %s is well", name, other)
 			}
 		}
-		for _, v := range s.Volumes {
-			from, _, _ := strings.Cut(v, ":")
-			if _, ok := c.Volumes[from]; !ok {
-				t.Errorf("%s: the volume %s isn't declared", name, from)
-			}
-		}
 		for _, p := range s.Ports {
-			if !strings.HasPrefix(p, "127.0.0.1:") {
-				t.Errorf("%s: %s can be reached from other machines, without https", name, p)
+			if p.HostIP != "127.0.0.1" {
+				t.Errorf("%s: %s can be reached from other machines, without https", name, p.Published)
 			}
 		}
+	}
+	server := c.Services["server"]
+	if server.Deploy == nil || server.Deploy.Replicas == nil || *server.Deploy.Replicas != 2 || len(server.Ports) > 0 {
+		t.Error("there are no two servers behind the proxy")
+	}
+	for _, name := range []string{"postgres", "proxy", "mail"} {
+		if _, there := c.Services[name]; !there {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	if proxy := c.Configs["proxy"].Content; !strings.Contains(proxy, "dynamic a server 8080") || !strings.Contains(proxy, "/readyz") {
+		t.Errorf("the proxy is set up so:\n%s", proxy)
 	}
 }
 
@@ -114,25 +89,33 @@ func TestTheServerTakesTheSettingsInCompose(t *testing.T) {
 	t.Parallel()
 	server := buildServer(t)
 	known, servers := settingNames(t), 0
-	for name, s := range readCompose(t).Services {
-		if s.Build == "" {
+	c := ourCompose(t)
+	for name, s := range c.Services {
+		if s.Build == nil {
 			continue
 		}
 		servers++
 		config := exec.CommandContext(t.Context(), server, "config")
 		config.Dir = t.TempDir()
+		file := filepath.Join(config.Dir, "installation.yaml")
+		if err := os.WriteFile(file, []byte(c.Configs["baton"].Content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		for key, value := range s.Environment {
-			if !slices.Contains(known, key) {
+			if !slices.Contains(known, key) && key != "BATON_CONFIG" {
 				t.Errorf("%s: the server has no setting %s", name, key)
 			}
-			config.Env = append(config.Env, key+"="+value)
+			if key == "BATON_CONFIG" {
+				value = &file // where compose puts it there
+			}
+			config.Env = append(config.Env, key+"="+*value)
 		}
 		out, err := config.CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: server config: %v\n%s", name, err, out)
 		}
 		for key := range s.Environment {
-			if !strings.Contains(string(out), "environment "+key) {
+			if key != "BATON_CONFIG" && !strings.Contains(string(out), "environment "+key) {
 				t.Errorf("%s: %s is not in force:\n%s", name, key, out)
 			}
 		}
