@@ -1,8 +1,12 @@
 package main
 
 import (
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"baton/internal/auth"
 	"baton/internal/sessions"
 	"baton/templates"
 	"baton/web/browsertest"
@@ -97,4 +101,41 @@ func TestASessionsPageFollowsTheSession(t *testing.T) {
 		}()
 	}
 	p.answer("responder", q, choose(q, "B"))
+}
+
+// A page that is open while its server is killed says so, comes back by itself
+// when the server does, and has every row once, in order, without being loaded
+// anew.
+// R: V1, V2, UI, Y1
+func TestAnOpenPageOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	r := newReplicas(t, 700*time.Millisecond)
+	r.env = append(r.env, "BATON_DATA_DIR="+dataDir(t))
+	first := launch(t, r.env...)
+	r.start(1)
+	token, err := auth.NewAccounts(r.pool).MakeLink(t.Context(), auth.CLI("t"), "Mara")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab := browsertest.Open(t, browsertest.Desk)
+	tab.Go(first.url + templates.SignInLinkURL(token))
+	tab.Follow("main button")
+	page := first.url + templates.SessionURL(r.ids[0].String())
+	tab.Go(page)
+	tab.Wait(connected)
+	stays(tab)
+	tab.Wait(`document.querySelectorAll("#events > [id^=call-]").length >= 2`)
+	tab.Expect("ERR_CONNECTION_REFUSED")
+	first.end(syscall.SIGKILL)
+	tab.Wait(`!document.querySelector("#connection").hidden`)
+	launchAt(t, strings.TrimPrefix(first.url, "http://"), r.env...)
+	r.untilAllEnded()
+	tab.Wait(`document.querySelector("#session-now").textContent.includes("Booked.")`)
+	stayed(t, tab, "the session")
+	const rows = `[...document.querySelectorAll("#events > *")].map((e) => e.id).join()`
+	live := browsertest.Eval[string](tab, rows)
+	tab.Go(page)
+	if drawn := browsertest.Eval[string](tab, rows); drawn != live || !strings.Contains(live, "call-6") {
+		t.Errorf("the rows are %s, and should be %s", live, drawn)
+	}
 }

@@ -69,7 +69,12 @@ func command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 // launch starts a server on a free port and waits until it says where it is.
 func launch(t *testing.T, env ...string) *program {
 	t.Helper()
-	p := &program{cmd: command(context.WithoutCancel(t.Context()), append(env, "BATON_ADDR=127.0.0.1:0")), stderr: &words{}}
+	return launchAt(t, "127.0.0.1:0", env...)
+}
+
+func launchAt(t *testing.T, addr string, env ...string) *program {
+	t.Helper()
+	p := &program{cmd: command(context.WithoutCancel(t.Context()), append(env, "BATON_ADDR="+addr)), stderr: &words{}}
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -183,6 +183,7 @@ function offerBottom() {
   const pill = byId("pill");
   if (!last || last.getBoundingClientRect().top < innerHeight) return;
   pill.dataset.to = last.id;
+  pill.dataset.key = "f"; // follow
   pill.hidden = false;
 }
 
@@ -190,6 +191,7 @@ function offerBottom() {
 function offer(topic) {
   if (topic === "inbox" && !byId("queue")) return refreshAll(); // an empty inbox: nothing to move
   delete byId("pill").dataset.to;
+  delete byId("pill").dataset.key;
   byId("pill").hidden = false;
 }
 
