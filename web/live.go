@@ -97,7 +97,7 @@ func (s *site) live(c echo.Context) error {
 	}
 	conn, err := up.Upgrade(c.Response(), r, nil)
 	if err != nil {
-		return nil // the reply has been written
+		return fmt.Errorf("shake hands: %w", err) // the reply has been written
 	}
 	a := about(c)
 	if a.unknown != nil || !a.actor.SignedIn() {

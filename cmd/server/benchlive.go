@@ -229,6 +229,7 @@ func (s *stage) viewers(ctx context.Context, n int, path, say string) (<-chan be
 	if err != nil {
 		return nil, nil, err
 	}
+	//nolint:gosec // this very program, on an address of its own
 	cmd := exec.CommandContext(ctx, self, "bench", "live-viewers", "--url", "ws://"+s.addr+path, "--origin", "http://"+s.addr, "--viewers", fmt.Sprint(n), "--say", say)
 	cmd.Env = append(os.Environ(), viewerCookie+"="+s.cookie)
 	cmd.Stderr = os.Stderr
