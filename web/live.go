@@ -100,7 +100,11 @@ func (s *site) live(c echo.Context) error {
 		return fmt.Errorf("shake hands: %w", err) // the reply has been written
 	}
 	a := about(c)
-	if a.unknown != nil || !a.actor.SignedIn() {
+	if a.unknown != nil && !problem.Is(a.unknown, "not_signed_in") {
+		tellEnd(conn, closing{websocket.CloseTryAgainLater, "try again"}) // who it is can't be read now
+		return conn.Close()
+	}
+	if !a.actor.SignedIn() {
 		tellEnd(conn, closing{closeNotSignedIn, "sign in"})
 		return conn.Close()
 	}

@@ -109,6 +109,7 @@ func TestAPersonAnswersByKeyboardAndTheSessionGoesOn(t *testing.T) {
 	}
 	sound(tab)
 	tab.PressToLoad("v")
+	tab.Wait(`document.querySelector(".events")?.checkVisibility()`)
 	told := tab.Text(".events")
 	at := -1
 	for _, says := range []string{"Asked a person", "responder answered B: Refund a part", "responder took the answer back", "responder answered B: Refund a part", "Thank you. You chose: Refund a part.", "send 500 to card", "The session ended: Completed"} {
