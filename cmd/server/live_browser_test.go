@@ -85,6 +85,13 @@ func TestASessionsPageFollowsTheSession(t *testing.T) {
 		tab.Go(base + templates.SessionURL(session.String()))
 		tab.Wait(connected)
 		stays(tab)
+		// Details that were opened and loaded stay when their row is drawn anew.
+		browsertest.Eval[bool](tab, `(window.row = document.querySelector("#call-1").outerHTML, document.querySelector("#call-1 details").open = true)`)
+		tab.Wait(`document.querySelector("#call-1 [data-part]") !== null`)
+		browsertest.Eval[bool](tab, `import(document.querySelector("script[type=module]").src.replace("app.js", "patch.js")).then((m) => m.apply(["put", "events", "call-1", "", window.row]))`)
+		if !browsertest.Eval[bool](tab, `Boolean(document.querySelector("#call-1 details[open] [data-part]"))`) {
+			t.Errorf("%s: what was loaded is gone", look.who)
+		}
 		defer func() {
 			p.untilStatus(session, sessions.Completed)
 			tab.Wait(`document.querySelector("#session-head").textContent.includes("Completed")`)

@@ -4,11 +4,7 @@
 import { showTimes } from "./times.js";
 
 const kept = new Set(["open", "data-counted"]); // the reader's, not the server's
-const callbacks = {
-  beforeAttributeUpdated: (name) => !kept.has(name),
-  // What was cut for the list and loaded in full since is not taken away.
-  beforeNodeRemoved: (node) => !(node.nodeType === 1 && "loaded" in node.dataset),
-};
+const callbacks = { beforeAttributeUpdated: (name) => !kept.has(name) };
 
 const editing = (element) => {
   const active = document.activeElement;
@@ -22,9 +18,14 @@ function parse(html) {
 }
 
 /** Makes element look as html says. False: somebody is writing in it. */
-export function morph(element, html) {
+function morph(element, html) {
   if (editing(element)) return false;
-  Idiomorph.morph(element, html, { callbacks });
+  const next = parse(html);
+  // A row that is drawn anew for its bar alone keeps the details that were
+  // loaded into it; one that has got on loads them again.
+  const part = element.className === next.className && element.querySelector("[data-part]");
+  if (part) next.querySelector("[data-load]")?.replaceWith(part.cloneNode(true));
+  Idiomorph.morph(element, next, { callbacks });
   return true;
 }
 
@@ -50,10 +51,6 @@ const does = {
   },
   new(list) {
     return !document.querySelector(`#${list}[data-new]`);
-  },
-  remove(selector) {
-    document.querySelector(selector)?.remove();
-    return true;
   },
   resync: () => false,
 };

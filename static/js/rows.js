@@ -83,7 +83,7 @@ export function startRows(root) {
   arrive(root);
   const list = root.getElementById("events");
   if (list) new MutationObserver((changes) => {
-    for (const { addedNodes } of changes) for (const node of addedNodes) if (node.nodeType === 1 && !("part" in node.dataset)) arrive(node);
+    for (const { addedNodes } of changes) for (const node of addedNodes) if (node.nodeType === 1 && !("part" in node.dataset)) arrive(node.parentElement ?? node);
   }).observe(list, { childList: true, subtree: true });
   goTo(root);
   addEventListener("hashchange", () => goTo(root));
