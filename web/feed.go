@@ -48,18 +48,17 @@ type op []any
 
 // frame is what a feed made of some changes, ready to be written.
 type frame struct {
-	from, to int64
-	bytes    int
-	message  *websocket.PreparedMessage
+	to      int64 // of a log topic, the last event that it tells of
+	bytes   int
+	message *websocket.PreparedMessage
 }
 
 // wireFrame is a frame as it is sent.
 type wireFrame struct {
-	Topic  string `json:"t"`
-	From   int64  `json:"from,omitempty"`
-	To     int64  `json:"to,omitempty"`
-	Digest string `json:"v,omitempty"`
-	Ops    []op   `json:"ops"`
+	Topic string `json:"t"`
+	From  int64  `json:"from,omitempty"`
+	To    int64  `json:"to,omitempty"`
+	Ops   []op   `json:"ops"`
 }
 
 // source reads a topic and says how a page has to change. A source belongs to
@@ -94,11 +93,10 @@ type view struct {
 	socket *socket
 	feed   *feed
 
-	seq    int64
-	scale  time.Duration
-	digest string
-	fresh  bool  // nothing was sent yet: seq, scale and digest are the page's word
-	at     int64 // the feed's count of frames, up to which it has all
+	seq   int64
+	scale time.Duration
+	fresh bool  // nothing was sent yet: seq and scale are the page's word
+	at    int64 // the feed's count of frames, up to which it has all
 }
 
 // rightsKey is equal for people who may see and do the same.
@@ -117,7 +115,7 @@ func rightsKey(a auth.Actor) string {
 func (s *site) feedOf(ctx context.Context, actor auth.Actor, m pageMessage) (*feed, error) {
 	key := feedKey{topic: m.Topic, rights: rightsKey(actor), language: i18n.Of(ctx)}
 	kind, name, _ := strings.Cut(m.Topic, ":")
-	var open func(context.Context, reader) (source, error)
+	var open func(reader) (source, error)
 	switch {
 	case kind == "session" && name != "":
 		session, err := id.Parse[id.Session](name)
@@ -136,7 +134,7 @@ func (s *site) feedOf(ctx context.Context, actor auth.Actor, m pageMessage) (*fe
 		if window(v.LastSeq)-key.after > 2*eventsShown {
 			return nil, problem.New(problem.Gone, "resync", nil) // the page is too old
 		}
-		open = func(_ context.Context, r reader) (source, error) { return s.openSession(r, session, key) }
+		open = func(r reader) (source, error) { return s.openSession(r, session, key) }
 	case kind == "escalation" && name != "":
 		esc, err := id.Parse[id.Escalation](name)
 		if err != nil || esc.IsZero() {
@@ -145,23 +143,28 @@ func (s *site) feedOf(ctx context.Context, actor auth.Actor, m pageMessage) (*fe
 		if _, err := s.Escalations.Get(ctx, actor, esc); err != nil {
 			return nil, err
 		}
-		open = func(_ context.Context, r reader) (source, error) {
-			return &questionSource{site: s, r: r, esc: esc}, nil
-		}
+		open = state([]live.Object{live.Of(esc)}, nil, func(r reader) ([]region, error) { return s.drawNews(r, esc) })
 	case m.Topic == "inbox":
-		open = func(_ context.Context, r reader) (source, error) { return &inboxSource{site: s, r: r}, nil }
+		open = state(nil, []live.Kind{live.Escalations}, s.drawInbox)
 	case m.Topic == "sessions":
-		open = func(_ context.Context, r reader) (source, error) { return &sessionsSource{site: s, r: r}, nil }
+		open = state(nil, []live.Kind{live.Sessions}, s.drawSessions)
 	case m.Topic == "me":
-		open = func(_ context.Context, r reader) (source, error) { return &countsSource{site: s, r: r}, nil }
+		open = state(nil, []live.Kind{live.Escalations}, s.drawCounts)
 	default:
 		return nil, problem.New(problem.NotFound, "topic_unknown", nil)
 	}
 	return s.liveHub.feed(s, key, actor, open)
 }
 
+// state opens the source of a state topic.
+func state(objects []live.Object, kinds []live.Kind, draw func(reader) ([]region, error)) func(reader) (source, error) {
+	return func(r reader) (source, error) {
+		return &stateSource{objects: objects, kinds: kinds, r: r, draw: draw}, nil
+	}
+}
+
 // feed finds the feed of a key, or makes it and sets it going.
-func (h *liveHub) feed(s *site, key feedKey, actor auth.Actor, open func(context.Context, reader) (source, error)) (*feed, error) {
+func (h *liveHub) feed(s *site, key feedKey, actor auth.Actor, open func(reader) (source, error)) (*feed, error) {
 	h.mu.Lock()
 	f := h.feeds[key]
 	if f == nil {
@@ -195,12 +198,13 @@ func (h *liveHub) forget(f *feed) {
 	h.mu.Unlock()
 }
 
-func (f *feed) begin(ctx context.Context, actor auth.Actor, open func(context.Context, reader) (source, error)) error {
+func (f *feed) begin(ctx context.Context, actor auth.Actor, open func(reader) (source, error)) error {
 	r, err := f.site.readerOf(ctx, actor)
 	if err != nil {
+		f.stop()
 		return err
 	}
-	src, err := open(ctx, r)
+	src, err := open(r)
 	if err != nil {
 		f.stop()
 		return err
@@ -279,7 +283,7 @@ func (f *feed) frame(w wireFrame) (frame, error) {
 		return frame{}, fmt.Errorf("write frame of %s: %w", f.key.topic, err)
 	}
 	m, err := websocket.NewPreparedMessage(websocket.TextMessage, text)
-	return frame{from: w.From, to: w.To, bytes: len(text), message: m}, err
+	return frame{to: w.To, bytes: len(text), message: m}, err
 }
 
 // marshalFrame leaves < and > as they are: fragments are full of them.

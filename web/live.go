@@ -140,14 +140,12 @@ func (s *site) ownOrigin(r *http.Request) bool {
 type pageMessage struct {
 	Op    string `json:"op"` // sub, unsub, pong
 	Topic string `json:"t"`
-	// What the page has: of a session the last event, the event after which its
-	// rows begin, the chart's scale in ms and the view; of a list the digest of
-	// the rows.
-	Seq    int64  `json:"seq"`
-	After  int64  `json:"after"`
-	Scale  int64  `json:"scale"`
-	View   string `json:"view"`
-	Digest string `json:"v"`
+	// What the page has of a session: the last event, the event after which its
+	// rows begin, the chart's scale in ms and the view.
+	Seq   int64  `json:"seq"`
+	After int64  `json:"after"`
+	Scale int64  `json:"scale"`
+	View  string `json:"view"`
 }
 
 // read takes the page's messages, until one of them can't be taken; what comes
@@ -226,7 +224,7 @@ func (c *socket) subscribe(m pageMessage) error {
 		c.say(map[string]any{"t": m.Topic, "refused": p.Code})
 		return nil
 	}
-	v := &view{socket: c, feed: f, seq: m.Seq, scale: time.Duration(m.Scale) * time.Millisecond, digest: m.Digest, fresh: true}
+	v := &view{socket: c, feed: f, seq: m.Seq, scale: time.Duration(m.Scale) * time.Millisecond, fresh: true}
 	c.mu.Lock()
 	c.views[m.Topic] = v
 	c.mu.Unlock()
