@@ -18,6 +18,25 @@ func benchCommand() *cobra.Command {
 	return group("bench", "Measure Baton on this machine, beside what the machine can do", benchW1Command(), benchW2Command(), benchLiveCommand(), benchViewersCommand())
 }
 
+// measured runs a benchmark on a Postgres of its own and prints its report.
+// begin gives the workload its databases, and a place to tell of its rounds.
+func measured[R any](cmd *cobra.Command, asJSON bool, begin func(database benchDatabases, report func(string, ...any)) func(context.Context) (R, error)) error {
+	server, stop, err := benchServer(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer stop()
+	measure := begin(benchDatabase(server), func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), format, args...) })
+	report, err := measure(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return printReport(cmd.OutOrStdout(), report, asJSON)
+}
+
+// benchDatabases makes the fresh database of a round, and drops it.
+type benchDatabases = func(ctx context.Context, round string) (url string, drop func(), err error)
+
 func printReport(w io.Writer, report any, asJSON bool) error {
 	b, err := json.Marshal(report)
 	if err != nil {

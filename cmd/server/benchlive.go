@@ -43,19 +43,11 @@ func benchLiveCommand() *cobra.Command {
 			"the durable write to each viewer's frame, and CPU and memory for each, beside a loop that\n" +
 			"only writes to as many connections. Above a load average of 2 the times are not judged.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server, stop, err := benchServer(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer stop()
-			w.Database = benchDatabase(server)
 			w.Prepare = func(ctx context.Context, url string) (bench.Stage, error) { return openStage(ctx, url) }
-			w.Report = func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), format, args...) }
-			report, err := w.Measure(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return printReport(cmd.OutOrStdout(), report, asJSON)
+			return measured(cmd, asJSON, func(database benchDatabases, report func(string, ...any)) func(context.Context) (bench.LiveReport, error) {
+				w.Database, w.Report = database, report
+				return w.Measure
+			})
 		},
 	}
 	cmd.Flags().IntVar(&w.Viewers, "viewers", 100, "viewers of the session")

@@ -22,19 +22,11 @@ func benchW1Command() *cobra.Command {
 			"beside the least that keeps the same promises (two inserts a call), and prints medians.\n" +
 			"Above a load average of 2 the times are not judged.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server, stop, err := benchServer(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer stop()
-			w.Database = benchDatabase(server)
 			w.Prepare = prepareW1
-			w.Report = func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), format, args...) }
-			report, err := w.Measure(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return printReport(cmd.OutOrStdout(), report, asJSON)
+			return measured(cmd, asJSON, func(database benchDatabases, report func(string, ...any)) func(context.Context) (bench.W1Report, error) {
+				w.Database, w.Report = database, report
+				return w.Measure
+			})
 		},
 	}
 	cmd.Flags().IntVar(&w.Sessions, "sessions", 100, "sessions in a round")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -26,19 +25,11 @@ func benchW2Command() *cobra.Command {
 			"Memory is the growth from a tenth of the sessions (at most 1,000) to all of them.\n" +
 			"Above a load average of 2 the times are not judged.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server, stop, err := benchServer(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer stop()
-			w.Database = benchDatabase(server)
 			w.Prepare = prepareW2
-			w.Report = func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), format, args...) }
-			report, err := w.Measure(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return printReport(cmd.OutOrStdout(), report, asJSON)
+			return measured(cmd, asJSON, func(database benchDatabases, report func(string, ...any)) func(context.Context) (bench.W2Report, error) {
+				w.Database, w.Report = database, report
+				return w.Measure
+			})
 		},
 	}
 	cmd.Flags().IntVar(&w.Sessions, "sessions", 1000, "sessions to suspend")
