@@ -89,8 +89,8 @@ func QueryDB(source string, pool *pgxpool.Pool) (tools.Tool, error) {
 	spec := tools.Spec{
 		Name: "query_db", Version: "1", Description: strings.TrimSpace(queryDBText) + "\n- The data source is " + source + ".",
 		Words: map[string]tools.Words{
-			"en":      {Title: "Look up data", Sentence: "Look up data in the database"},
-			"zh-Hans": {Title: "查询数据", Sentence: "在数据库中查询数据"},
+			"en":      {Title: "Look up data", Sentence: "Look up data"},
+			"zh-Hans": {Title: "查询数据", Sentence: "查询数据"},
 		},
 		Schema: json.RawMessage(queryDBSchema), Example: json.RawMessage(`{"sql":"select id, status, total from orders where customer_id = $1::bigint order by id desc limit 20","params":["4711"]}`),
 		Effect: tools.EffectRead, Timeout: 30 * time.Second,
