@@ -236,11 +236,11 @@ func (s *stage) viewers(ctx context.Context, n int, path, say string) (<-chan be
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
 	}
-	lines := bufio.NewReaderSize(out, 1<<20)
+	lines := bufio.NewReader(out)
 	if _, err := lines.ReadString('\n'); err != nil { // they are there
 		return nil, nil, fmt.Errorf("start the viewers: %w", err)
 	}
-	frames := make(chan bench.Received, 1<<16)
+	frames := make(chan bench.Received, 1<<12)
 	go func() {
 		defer close(frames)
 		for {

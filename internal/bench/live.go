@@ -114,6 +114,13 @@ func (l Live) round(ctx context.Context, round int) (r LiveReport, err error) {
 		return r, err
 	}
 	defer stage.End()
+	// The first viewer costs what is there once for all: statements, words, and
+	// what measuring itself needs.
+	_, leave, err := stage.Watch(ctx, 1)
+	if err != nil {
+		return r, err
+	}
+	leave()
 	before := footprintNow()
 	frames, leave, err := stage.Watch(ctx, l.Viewers)
 	if err != nil {
