@@ -26,7 +26,11 @@ const (
 // decided about its calls.
 func (s *sitting) step(ctx context.Context) (done bool, err error) {
 	asked := time.Now()
-	reply, err := s.model.Next(ctx, request(s.version, s.registry, s.st, s.modelTries+1))
+	req := request(s.version, s.registry, s.st, s.modelTries+1)
+	said := s.listen(ctx)
+	req.Say = said.take
+	defer said.end()
+	reply, err := s.model.Next(ctx, req)
 	took := time.Since(asked)
 	if err != nil {
 		return s.modelFailed(ctx, llm.AsError(err))

@@ -53,7 +53,9 @@ func Sweep(ctx context.Context, db postgres.DB, inserter *jobs.Inserter, log *sl
 		case <-takeOver.C:
 			_, err = TakeOver(ctx, db, inserter)
 		case <-stranded.C:
-			_, err = Refloat(ctx, db, inserter)
+			if _, err = Refloat(ctx, db, inserter); err == nil {
+				err = ForgetDrafts(ctx, db)
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			log.Warn("sweep failed; the next one tries again", "err", err)
