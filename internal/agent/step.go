@@ -120,7 +120,7 @@ func (s *sitting) writeReply(ctx context.Context, record replied, also ...func(c
 		Type: sessions.ModelReplied, Turn: s.st.turn, Step: s.st.steps, Data: record}}}
 	for _, p := range record.Plans {
 		if p.Verdict == tools.Ended {
-			s.addEnded(&step, s.st.find(p.Call.N), ended{Result: *p.Result}, 0)
+			s.addEnded(&step, s.st.find(p.Call.N), ended{Result: tools.Recorded{Result: *p.Result}}, 0)
 		}
 	}
 	if len(record.Plans) == 0 {
