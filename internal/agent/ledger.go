@@ -44,6 +44,15 @@ type usage struct {
 	Micros int64 `json:"cost_micros,omitempty"`
 }
 
+// retried is call.retried: an attempt of a call failed, and the harness waits
+// before it makes the next one. Short waits are told by the result alone.
+type retried struct {
+	tools.Attempt        // the one that failed
+	Message       string `json:"message,omitempty"`
+	// NextMS is how long after the event the next attempt is due.
+	NextMS int64 `json:"next_ms"`
+}
+
 // ended is call.ended: the one result of a call.
 type ended struct {
 	Result tools.Result `json:"result"`
