@@ -37,6 +37,7 @@ type Event struct {
 	At         time.Time
 	Since      time.Time // when what runs now began; zero for what doesn't
 	Took       time.Duration
+	Next       time.Time // when what failed is tried again; zero for what isn't
 	Attempts   int
 	Lane       Lane   // its place among calls that run beside each other
 	Fault      *Fault // of what failed

@@ -157,6 +157,10 @@ type (
 		TotalMS  int64           `json:"total_ms"`
 		Stored   bool            `json:"stored"`
 	}
+	retried struct {
+		tools.Attempt
+		NextMS int64 `json:"next_ms"`
+	}
 	modelFailed struct {
 		Kind    string `json:"kind"`
 		Message string `json:"message"`
@@ -234,10 +238,7 @@ func (t *timeline) tellOne(e sessions.Event, d replied) error {
 	case sessions.CallStarted:
 		t.start(e.Call, e)
 	case sessions.CallRetried:
-		if r := t.at[e.Call]; r != nil {
-			r.seq, r.Tone, r.Icon, r.State = e.Seq, "warn", "repeat", t.r.say("call.retrying")
-			r.Attempts = max(r.Attempts, 1) + 1
-		}
+		return t.retry(e)
 	case sessions.CallEnded:
 		return t.end(e)
 	case sessions.LateResult:

@@ -100,7 +100,7 @@ func TestBarsShowHowACallWent(t *testing.T) {
 		"call-7":   {templates.LookOutline}, // refused by the circuit
 		"call-8":   {templates.LookOK, bad},
 		"event-2":  {templates.LookAgent},
-		"event-10": {templates.LookHuman},
+		"event-13": {templates.LookHuman},
 	} {
 		if got := looks(rows[name]); !slices.Equal(got, want) {
 			t.Errorf("%s (%s) is drawn as %v, want %v", name, rows[name].Text, got, want)
@@ -127,6 +127,35 @@ func TestBarsShowHowACallWent(t *testing.T) {
 				t.Errorf("%s leaves the chart: %+v", id, b)
 			}
 		}
+	}
+}
+
+// R: UI, V6, X1 — Temporal's lesson: what is tried again must not look as if it
+// merely ran, and says when.
+func TestACallThatIsTriedAgainCountsDown(t *testing.T) {
+	t.Parallel()
+	w := newStory(time.Now().Add(-time.Minute))
+	w.asks(time.Second, "", call("orders.get", `{"order": "48-2217"}`))
+	w.pass(3 * time.Second)
+	w.retries(1, tools.Attempt{N: 1, ErrorType: tools.Timeout}, time.Hour.Milliseconds())
+	due := w.now.Add(time.Hour)
+	for _, technical := range []bool{true, false} {
+		tl := fold(t, w, technical)
+		e := tl.drawn(tl.at[1])
+		if e.Tone != "warn" || e.State != "Retrying" || e.Result != "Retrying" || e.Attempts != 2 || !e.Next.Equal(due) {
+			t.Errorf("%+v", e)
+		}
+		if !technical {
+			continue
+		}
+		if got := looks(e); !slices.Equal(got, []templates.Look{templates.LookBad, templates.LookWait, templates.LookRunning}) || e.Bars[2].W != 0 || e.Bars[2].X != e.Bars[1].X+e.Bars[1].W {
+			t.Errorf("drawn as %+v", e.Bars)
+		}
+	}
+	w.ends(1, time.Second, good(`{"status": 200}`), tools.Attempt{N: 1, StartedAt: w.now, ErrorType: tools.Timeout}, tools.Attempt{N: 2, StartedAt: w.now.Add(time.Second)})
+	tl := fold(t, w, false)
+	if e := tl.at[1].Event; !e.Next.IsZero() || e.State != "Done" {
+		t.Errorf("in the end: %+v", e)
 	}
 }
 
