@@ -77,6 +77,10 @@ type modelFailed struct {
 type notice struct {
 	Code string `json:"code"`
 	Text string `json:"text"` // English, for the model
+	// Loop is what was done against a loop; Said is the option's id that a person
+	// chose when they were asked about one.
+	Loop *tools.Measure `json:"loop,omitempty"`
+	Said string         `json:"said,omitempty"`
 }
 
 // sessionEnded is session.ended.
