@@ -135,10 +135,10 @@ func TestWhatIsALoopAndWhatIsDoneAboutIt(t *testing.T) {
 func TestWhatIsRestedIsTheTargetOrTheTool(t *testing.T) {
 	t.Parallel()
 	for steps, want := range map[string][]Rested{
-		"x:a! x:a! x:a!":           nil,
-		"x:a! x:a! x:a! x:A!":      {{Tool: "x", Loose: "xa", UntilStep: 10}},
-		"x:a! x:b! x:a! x:b!":      {{Tool: "x", UntilStep: 10}},
-		"x:a! x:a! x:a! x:b! x:b!": {{Tool: "x", UntilStep: 10}},
+		"x:a! x:a! x:a!":                                    nil,
+		"x:a! x:a! x:a! x:A!":                               {{Tool: "x", Loose: "xa", UntilStep: 10}},
+		"x:a! x:b! x:a! x:b!":                               {{Tool: "x", UntilStep: 10}},
+		"x:a! x:a! x:a! x:b! x:b!":                          {{Tool: "x", UntilStep: 10}},
 		"x:a= x:b= y:c= x:a= x:b= y:c= x:a= x:b= y:c= x:a=": {{Tool: "x", UntilStep: 16}, {Tool: "y", Loose: "yc", UntilStep: 16}},
 	} {
 		l := &Loops{}

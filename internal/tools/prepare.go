@@ -15,7 +15,7 @@ import (
 // facts, and runs nothing but the tool's own pure functions. The order matters:
 // nobody is asked about a call that is wrong or that would be refused anyway.
 //
-//	look up -> decode and validate -> ceilings -> circuit -> breaker -> permission -> holds
+//	look up -> decode and validate -> ceilings -> rest -> circuit -> breaker -> permission -> holds
 //
 // The same function is run again at dispatch, hours later maybe, when policy,
 // tool and ceilings may be others.
@@ -218,15 +218,15 @@ func stopped(p Plan, spec Spec, f Facts) *Failure {
 				With("limit", c.Name).With("used", c.Used).With("max", c.Max)
 		}
 	}
+	if r := f.restedTool(spec.Name, p.Loose); r != nil {
+		return f.rested(spec, *r)
+	}
 	if calls, open := f.Circuit.open(p.Exact, f.Step); open {
 		fail := Fail(CircuitOpen, fmt.Sprintf("This very call failed the same way %s; it was not run again.", times(len(calls))),
 			"Change the arguments, or first change what makes it fail.", "Take another way, or ask a person.", "Or leave it and report what could not be done.").
 			With("earlier_calls", calls)
 		fail.Alternatives = f.alternatives(spec)
 		return fail
-	}
-	if r := f.restedTool(spec.Name, p.Loose); r != nil {
-		return f.rested(spec, *r)
 	}
 	for _, b := range f.Breakers {
 		if b.Service == p.Service && f.Now.Before(b.Until) {
