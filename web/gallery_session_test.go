@@ -67,6 +67,12 @@ func (w *story) retries(call int, failed tools.Attempt, next int64) {
 	w.add(sessions.CallRetried, call, retried{failed, next})
 }
 
+// loops tells what was done against a loop that these calls show.
+func (w *story) loops(rule tools.Rule, rung tools.Rung, calls ...int) {
+	w.add(sessions.NoticeGiven, 0, notice{Code: "loop", Text: "You have repeated a call of payments.refund that fails (call_6, call_7). Repeating it does not help.",
+		Loop: &tools.Measure{Rule: rule, Rung: rung, Tool: "payments.refund", Calls: calls, Targets: []tools.Target{{Tool: "payments.refund", Loose: "x"}}, UntilStep: 15}})
+}
+
 // ends gives a call its result, some time later.
 func (w *story) ends(call int, took time.Duration, result tools.Result, attempts ...tools.Attempt) {
 	w.pass(took)
@@ -120,6 +126,7 @@ func (s sample) story() *story {
 	w.ends(6, 300*time.Millisecond, failed(tools.PermissionDenied, 1, "The limit of this agent is 500.00 EUR.", "Ask a person."))
 	w.asks(600*time.Millisecond, "", call("payments.refund", `{"payment": "pay_77120", "amount": "1284.00"}`))
 	w.ends(7, 300*time.Millisecond, failed(tools.CircuitOpen, 0, "The same call failed the same way before.", "Ask a person."))
+	w.loops(tools.RuleFailing, tools.RungRest, 6, 7)
 	w.asks(500*time.Millisecond, "", call("mail.notify", `{"to": ["finance", "desk", "legal"]}`))
 	batch, err := tools.Succeed(tools.Output{
 		Completed: []tools.Item{{Item: "finance"}, {Item: "desk"}}, Failed: []tools.Item{{Item: "legal", Reason: "The mailbox is full.", Type: tools.Unavailable}},

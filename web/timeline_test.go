@@ -159,6 +159,46 @@ func TestACallThatIsTriedAgainCountsDown(t *testing.T) {
 	}
 }
 
+// R: UI, P6, V6
+func TestALoopIsACardThatSaysHowFarBatonHasGone(t *testing.T) {
+	t.Parallel()
+	for rung, want := range map[tools.Rung]string{
+		tools.RungRemind: "+Reminded the agent -Gave the tool a pause -Asked a person",
+		tools.RungRest:   "+Reminded the agent +Gave the tool a pause, until step 15 -Asked a person",
+		tools.RungAsk:    "+Reminded the agent +Gave the tool a pause +Asked a person",
+	} {
+		w := newStory(time.Now().Add(-time.Minute))
+		for range 7 {
+			w.asks(time.Second, "", call("payments.refund", `{"payment": "pay_77120"}`))
+			w.ends(w.calls, time.Second, failed(tools.PermissionDenied, 1, "No."))
+		}
+		w.loops(tools.RuleFailing, rung, 1, 6, 7)
+		for _, technical := range []bool{true, false} {
+			list := fold(t, w, technical).list()
+			e := list[len(list)-1]
+			if e.Loop == nil || e.Text != "Same call, same failure, 3 times" || !e.Problem || e.Detail != "Refund" || len(e.Bars) > 0 {
+				t.Fatalf("technical %v: %+v", technical, e)
+			}
+			var rungs []string
+			for _, r := range e.Loop.Rungs {
+				rungs = append(rungs, map[bool]string{true: "+", false: "-"}[r.Done]+r.Text)
+			}
+			if got := strings.Join(rungs, " "); got != want {
+				t.Errorf("%s: %s", rung, got)
+			}
+			if c := e.Loop.Calls[1]; c.Name != "call 6" || c.Value != "#call-6" {
+				t.Errorf("it belongs to %+v", c)
+			}
+		}
+	}
+	w := newStory(time.Now().Add(-time.Minute))
+	w.loops(tools.RulePolling, tools.RungRemind, 1, 2, 3)
+	list := fold(t, w, false).list()
+	if e := list[len(list)-1]; len(e.Loop.Rungs) != 1 || e.Problem || e.Loop.Calls[0].Value != "" {
+		t.Errorf("what only reminds: %+v", e)
+	}
+}
+
 // R: UI — Temporal's lesson: a long wait must not squash everything.
 func TestALongWaitIsARowAndNotDrawnToScale(t *testing.T) {
 	t.Parallel()
