@@ -60,11 +60,16 @@ func (t *timeline) rungs(m tools.Measure) []templates.Rung {
 	if !m.Rule.Grave() {
 		return []templates.Rung{remind}
 	}
-	rest := templates.Rung{Text: t.r.say("loop.rest"), Done: m.Rung != tools.RungRemind}
-	if m.Rung == tools.RungRest {
-		rest.Text = t.r.say("loop.rest_until", "step", fmt.Sprint(m.UntilStep))
+	rest := templates.Rung{Text: t.r.say("loop.rest_next")}
+	ask := templates.Rung{Text: t.r.say("loop.ask_next")}
+	switch m.Rung {
+	case tools.RungRest:
+		rest = templates.Rung{Text: t.r.say("loop.rest_until", "step", fmt.Sprint(m.UntilStep)), Done: true}
+	case tools.RungAsk:
+		rest = templates.Rung{Text: t.r.say("loop.rest"), Done: true}
+		ask = templates.Rung{Text: t.r.say("loop.ask"), Done: true}
 	}
-	return []templates.Rung{remind, rest, {Text: t.r.say("loop.ask"), Done: m.Rung == tools.RungAsk}}
+	return []templates.Rung{remind, rest, ask}
 }
 
 // afterLoop says how the session goes on after a loop.

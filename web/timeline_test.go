@@ -163,8 +163,8 @@ func TestACallThatIsTriedAgainCountsDown(t *testing.T) {
 func TestALoopIsACardThatSaysHowFarBatonHasGone(t *testing.T) {
 	t.Parallel()
 	for rung, want := range map[tools.Rung]string{
-		tools.RungRemind: "+Reminded the agent -Gave the tool a pause -Asked a person",
-		tools.RungRest:   "+Reminded the agent +Gave the tool a pause, until step 15 -Asked a person",
+		tools.RungRemind: "+Reminded the agent -Next: a pause for the tool -Then: a person is asked",
+		tools.RungRest:   "+Reminded the agent +Gave the tool a pause, until step 15 -Then: a person is asked",
 		tools.RungAsk:    "+Reminded the agent +Gave the tool a pause +Asked a person",
 	} {
 		w := newStory(time.Now().Add(-time.Minute))
