@@ -69,7 +69,6 @@ func observed(call string, n, step int) Observed {
 
 // R: P1, P2, P3, P4, P5, P6
 // case: harness A14, A15, A17
-// case: seed S2, S3
 func TestWhatIsALoopAndWhatIsDoneAboutIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ steps, want string }{
