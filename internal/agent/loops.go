@@ -143,7 +143,7 @@ func (s *sitting) loopDraft(m tools.Measure) escalation.Draft {
 		plan = c.plan
 	}
 	_, spec, _ := s.registry.Lookup(plan.Call.Tool)
-	return escalation.LoopDraft(plan, spec, m, s.known())
+	return escalation.LoopDraft(plan, spec, s.known())
 }
 
 // carryOut does as a person said about a loop. That nobody answered lets the

@@ -20,7 +20,7 @@ const (
 // LoopDraft makes the question how to go on, of a call that an agent came back
 // to after it was reminded and after its tool was rested. All of its words are
 // the server's; what was tried comes from the log.
-func LoopDraft(plan tools.Plan, spec tools.Spec, m tools.Measure, k Known) Draft {
+func LoopDraft(plan tools.Plan, spec tools.Spec, k Known) Draft {
 	what := action(plan, spec, k.Redact).title()
 	q := Question{
 		Context: Context{Task: clip(strings.TrimSpace(clean.Text(k.Task)), maxProblem), Done: done(k), Tried: tried(k)},
@@ -28,11 +28,7 @@ func LoopDraft(plan tools.Plan, spec tools.Spec, m tools.Measure, k Known) Draft
 	}
 	q.say("title", &q.Title, i18n.Say("escalation.loop.title", "what", clip(what, maxTitle)))
 	q.say("question", &q.Question, i18n.Say("escalation.loop.question"))
-	problem := "escalation.loop.problem_failing"
-	if m.Rule == tools.RuleRepeating || m.Rule == tools.RuleCycle {
-		problem = "escalation.loop.problem_same"
-	}
-	q.say("context.problem", &q.Context.Problem, i18n.Say(problem))
+	q.say("context.problem", &q.Context.Problem, i18n.Say("escalation.loop.problem"))
 	add := func(id string, label, then i18n.Message) {
 		at := len(q.Options)
 		q.Options = append(q.Options, Option{ID: id, Key: Key(at)})
