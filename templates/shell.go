@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"baton/internal/i18n"
 	"baton/templates/ui"
 )
@@ -41,6 +43,7 @@ type Frame struct {
 	Me       *Me       // nil where nobody is signed in
 	Waiting  int       // questions that wait for this person
 	Theme    Theme
+	KeysOff  bool      // pages don't act on single keys
 	Path     string    // this page's own address, to come back to
 	Now      time.Time // what spans of time are counted from
 	Back     string    // on phones: where the arrow leads; empty for none
@@ -73,6 +76,9 @@ func (s Section) link(ctx context.Context) link {
 	}
 }
 
+// key leads to the section from everywhere: G, then its letter.
+func (s Section) key() string { return "g " + string(s[:1]) }
+
 // documentTitle has the number that waits in front, where a tab still shows it.
 func (f Frame) documentTitle(ctx context.Context) string {
 	title := f.Title + " · Baton"
@@ -88,4 +94,12 @@ func pressed(on bool) string {
 		return "true"
 	}
 	return "false"
+}
+
+// keysOff says that pages don't act on single keys.
+func keysOff(f Frame) templ.Attributes {
+	if !f.KeysOff {
+		return nil
+	}
+	return templ.Attributes{"data-keys": "off"}
 }

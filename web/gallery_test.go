@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
 	"github.com/gorilla/websocket"
 	"github.com/labstack/echo/v4"
 
@@ -88,17 +89,38 @@ func TestEveryStateHoldsInEveryLook(t *testing.T) {
 	}
 }
 
-// No key means two things on a page, and every key that is shown does something.
+// No key means two things on a page, every key that is shown does something, and
+// the map shows exactly those that do.
 func checkKeys(t *testing.T, tab *browsertest.Tab, name string) {
 	t.Helper()
 	twice := browsertest.Eval[[]string](tab, `(() => {
 		const seen = {};
 		for (const e of document.querySelectorAll("[data-key]")) if (e.checkVisibility()) (seen[e.dataset.key] ??= []).push(e);
-		return Object.entries(seen).filter(([, all]) => all.length > 1).map(([key]) => key);
+		const keys = Object.keys(seen);
+		return keys.filter((key) => seen[key].length > 1 || keys.some((other) => other.startsWith(key + " ")));
 	})()`)
 	if len(twice) > 0 {
 		t.Errorf("%s: keys with two meanings: %v", name, twice)
 	}
+	if !browsertest.Eval[bool](tab, `Boolean(document.getElementById("keys"))`) {
+		return // a page of one card
+	}
+	works := browsertest.Eval[[]string](tab, `(() => {
+		const keys = new Set(["?"]);
+		for (const e of document.querySelectorAll("[data-key]")) if (e.checkVisibility() || e.dataset.key.includes(" ")) keys.add(e.dataset.key);
+		if ([...document.querySelectorAll("[data-row]")].some((e) => e.checkVisibility())) for (const key of ["j", "k", "Enter"]) keys.add(key);
+		return [...keys].sort();
+	})()`)
+	tab.Press("?")
+	shown := browsertest.Eval[[]string](tab, `[...document.querySelectorAll("#keys[open] [data-for]")].filter((e) => e.checkVisibility()).map((e) => e.dataset.for).sort()`)
+	if !slices.Equal(shown, works) {
+		t.Errorf("%s: the map shows the keys %q; those that work are %q", name, shown, works)
+	}
+	if name == "question" || name == "session" {
+		tab.Axe()
+		tab.Shot(name + "-keys")
+	}
+	tab.Press(kb.Escape)
 }
 
 func checkIcons(t *testing.T, tab *browsertest.Tab, name string) {

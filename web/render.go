@@ -90,6 +90,7 @@ func (s *site) frame(c echo.Context, section templates.Section, title string) te
 	}
 	if actor.SignedIn() {
 		f.Me = &templates.Me{Name: actor.Name}
+		f.KeysOff = actor.KeysOff
 	}
 	return f
 }
