@@ -30,6 +30,9 @@ const (
 	SectionDecisions Section = "decisions"
 )
 
+// Sections lists those that everybody has.
+func Sections() []Section { return []Section{SectionInbox, SectionSessions, SectionDecisions} }
+
 // Me is the signed-in person.
 type Me struct {
 	Name string
@@ -39,7 +42,7 @@ type Me struct {
 type Frame struct {
 	Title    string    // of the page, in the reader's language
 	Section  Section   // where the page belongs
-	Sections []Section // what the rail leads to
+	Sections []Section // what the rail leads to: Sections, but for tests
 	Me       *Me       // nil where nobody is signed in
 	Waiting  int       // questions that wait for this person
 	Theme    Theme

@@ -231,6 +231,8 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 		"session-ended":     t.SessionDetail(s.endedSession(ctx)),
 		"call":              t.CallView(s.callPage(ctx)),
 		"output":            t.OutputView(s.output(ctx)),
+		"search":            t.Palette(s.finds(ctx, s.say("order", "订单"))),
+		"search-nothing":    t.Palette(t.PalettePage{Frame: s.frame("", i18n.T(ctx, "palette.title")), Query: "xyzzy"}),
 		"decisions":         t.Decisions(s.decisions(ctx)),
 		"decisions-nothing": t.Decisions(t.DecisionsPage{Frame: s.frame(t.SectionDecisions, i18n.T(ctx, "decisions.title"))}),
 		"decision":          t.DecisionDetail(s.decision()),
@@ -304,6 +306,21 @@ func (s sample) sessions(ctx context.Context) t.SessionsPage {
 		},
 		More: "/sessions?cursor=x",
 	}
+}
+
+// finds are what a search for a word finds.
+func (s sample) finds(ctx context.Context, query string) t.PalettePage {
+	return t.PalettePage{Frame: s.frame("", i18n.T(ctx, "palette.title")), Query: query, Groups: []t.PaletteGroup{
+		{Title: i18n.T(ctx, "inbox.queue"), Finds: []t.Find{
+			{URL: "/inbox/esc_1", Icon: "hand", Tone: "is-human", Title: s.say("Refund for order 48-2217 is above the agent’s limit", "订单 48-2217 的退款超出智能体的额度"), Lang: s.lang(), Detail: "ESC-1042 · " + s.say("Refunds desk", "退款专员")},
+		}},
+		{Title: i18n.T(ctx, "nav.sessions"), Finds: []t.Find{
+			{URL: "/sessions/ses_1", Icon: "hand", Tone: "is-human", Title: s.say("Duplicate payment, order 48-2217", "重复付款，订单 48-2217"), Detail: s.say("Refunds desk · Waiting for a person", "退款专员 · 等待人工处理")},
+		}},
+		{Title: i18n.T(ctx, "nav.decisions"), Finds: []t.Find{
+			{URL: "/decisions/dec_1", Icon: "history", Title: s.say("Order 48-1120 was charged twice", "订单 48-1120 被重复扣款"), Detail: s.say("A · Refund in full · Dana Lee", "A · 全额退款 · Dana Lee")},
+		}},
+	}}
 }
 
 func (s sample) decisions(ctx context.Context) t.DecisionsPage {

@@ -16,6 +16,7 @@ import (
 
 	"baton/internal/i18n"
 	"baton/internal/problem"
+	"baton/templates"
 	"baton/web/browsertest"
 )
 
@@ -36,6 +37,9 @@ func showGallery(t *testing.T) (*httptest.Server, *sent) {
 			return problem.New(problem.NotFound, "not_found", nil)
 		}
 		return page(c, http.StatusOK, component)
+	})
+	e.GET("/palette", func(c echo.Context) error {
+		return page(c, http.StatusOK, templates.Finds(sample{}.finds(c.Request().Context(), c.QueryParam("q"))))
 	})
 	e.GET("/ws", func(c echo.Context) error { // a server on which nothing happens
 		conn, err := new(websocket.Upgrader).Upgrade(c.Response(), c.Request(), nil)
@@ -111,6 +115,7 @@ func checkKeys(t *testing.T, tab *browsertest.Tab, name string) {
 		if ([...document.querySelectorAll("[data-row]")].some((e) => e.checkVisibility())) for (const key of ["j", "k", "Enter"]) keys.add(key);
 		return [...keys].sort();
 	})()`)
+	browsertest.Eval[bool](tab, `document.activeElement.blur(), true`)
 	tab.Press("?")
 	shown := browsertest.Eval[[]string](tab, `[...document.querySelectorAll("#keys[open] [data-for]")].filter((e) => e.checkVisibility()).map((e) => e.dataset.for).sort()`)
 	if !slices.Equal(shown, works) {

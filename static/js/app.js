@@ -3,6 +3,7 @@
 import { startAnswers } from "./answer.js";
 import { startKeys } from "./keys.js";
 import { startLive } from "./live.js";
+import { startPalette } from "./palette.js";
 import { startRows } from "./rows.js";
 import { startTimes } from "./times.js";
 
@@ -10,4 +11,5 @@ startTimes(document);
 startAnswers(document);
 startRows(document);
 startKeys(document);
+startPalette(document);
 startLive();

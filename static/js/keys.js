@@ -60,12 +60,13 @@ function showMap() {
   const here = new Set(actions().map(({ cap }) => cap));
   const opens = rows().length > 0; // Enter, by the browser itself
   for (const cap of map().querySelectorAll("[data-for]")) cap.hidden = !here.has(cap) && !(opens && cap.dataset.for === "Enter");
-  for (const row of map().querySelectorAll("dl > div")) row.hidden = !row.querySelector("[data-for]:not([hidden])");
+  for (const row of map().querySelectorAll("dl > div")) row.hidden = row.dataset.when ? !document.querySelector(row.dataset.when) : !row.querySelector("[data-for]:not([hidden])");
   for (const group of map().querySelectorAll("section")) group.hidden = !group.querySelector("dl > div:not([hidden])");
   map().showModal();
 }
 
 export function startKeys(root) {
+  if (/Mac|iP/.test(navigator.platform)) for (const cap of root.querySelectorAll("[data-mod]")) cap.textContent = "⌘";
   let prefix = "";
   let forget;
 
