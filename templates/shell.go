@@ -50,17 +50,22 @@ type Frame struct {
 	Path     string    // this page's own address, to come back to
 	Now      time.Time // what spans of time are counted from
 	Back     string    // on phones: where the arrow leads; empty for none
-	Toast    *Toast
+	Toasts   []Toast   // newest first, at most ToastsMost
 }
 
 // Toast is what the person has just done, with the way back.
 type Toast struct {
 	Text    string    // with SecondsLeft in it, if there is a way back
 	URL     string    // of what it was done to
-	Answers string    // the id of the question that was answered
+	Key     bool      // Z takes it back
+	Number  string    // of the question that was answered, as people call it
+	Answers string    // its id
 	UndoURL string    // empty where there is no way back
 	Until   time.Time // when the way back closes; zero: it stays
 }
+
+// ToastsMost is how many toasts are shown at once.
+const ToastsMost = 3
 
 // SecondsLeft stands in a toast's text for the seconds until there is no way
 // back, which are counted down.
@@ -105,4 +110,11 @@ func keysOff(f Frame) templ.Attributes {
 		return nil
 	}
 	return templ.Attributes{"data-keys": "off"}
+}
+
+func undoKey(t Toast) templ.Attributes {
+	if !t.Key {
+		return nil
+	}
+	return templ.Attributes{"data-key": "z"}
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/a-h/templ"
@@ -174,7 +175,11 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 	question := func(change func(*t.Question)) templ.Component { return t.QuestionDetail(s.page(change)) }
 	confirm := s.question()
 	toast := s.page(nil)
-	toast.Toast = &t.Toast{Text: i18n.T(ctx, "toast.held", "what", "B", "number", "ESC-1041", "s", t.SecondsLeft()), URL: "/inbox/esc_0", UndoURL: "/inbox/esc_0/undo", Until: time.Now().Add(time.Hour)}
+	for n, what := range []string{s.say("B, Part now, rest to finance", "B，先退部分，其余交财务"), s.say("approved", "已批准")} {
+		number := fmt.Sprintf("ESC-%d", 1041-n)
+		toast.Toasts = append(toast.Toasts, t.Toast{Text: i18n.T(ctx, "toast.held", "what", what, "number", number, "s", t.SecondsLeft()), Number: number, URL: "/inbox/esc_0", UndoURL: "/inbox/esc_0/undo", Until: time.Now().Add(time.Hour), Key: n == 0})
+	}
+	toast.Toasts = append(toast.Toasts, t.Toast{Text: i18n.T(ctx, "toast.answered", "what", "A", "number", "ESC-1039"), Number: "ESC-1039", URL: "/inbox/esc_0"})
 	empty := t.InboxPage{Frame: s.frame(t.SectionInbox, i18n.T(ctx, "inbox.title")), Queue: t.Queue{Views: s.queue(0).Views}}
 	empty.Waiting = 0
 	return map[string]templ.Component{

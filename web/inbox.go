@@ -48,7 +48,7 @@ func (s *site) inbox(c echo.Context) error {
 		return err
 	}
 	f := s.frame(c, templates.SectionInbox, word(c, "inbox.title"))
-	if f.Toast, err = s.answered(c, r); err != nil {
+	if f.Toasts, err = s.answered(c, r); err != nil {
 		return err
 	}
 	p := templates.InboxPage{Frame: f, Live: view == viewOpen && after == escalation.Cursor{}, Queue: r.queue(s.counts(c), view, list, id.Escalation{}, more)}

@@ -33,7 +33,7 @@ func TestASearchFindsByWordsAndByNumber(t *testing.T) {
 	for words, finds := range map[string][]string{
 		"charged":                    {question, decision},
 		"CHARGED TW":                 {question, decision},
-		"chargd":                    {question, decision}, // written nearly the same
+		"chargd":                     {question, decision}, // written nearly the same
 		e.DisplayNumber():            {question, decision},
 		"  4711 ":                    {session},
 		"order":                      {session},

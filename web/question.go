@@ -81,8 +81,11 @@ func (s *site) questionPage(c echo.Context, status int, e escalation.Escalation,
 	}
 	p := templates.QuestionPage{Frame: s.frame(c, templates.SectionInbox, q.Title), Question: q}
 	p.Path, p.Back = templates.EscalationURL(q.ID), templates.InboxURL
-	if p.Toast, err = s.answered(c, r); err != nil {
+	if p.Toasts, err = s.answered(c, r); err != nil {
 		return err
+	}
+	if q.Status == templates.StatusHeld && len(p.Toasts) > 0 {
+		p.Toasts[0].Key = false // Z is for the answer before the reader's eyes
 	}
 	open, more, err := s.openQuestions(r, escalation.Cursor{})
 	if err != nil {

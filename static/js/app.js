@@ -6,10 +6,12 @@ import { startLive } from "./live.js";
 import { startPalette } from "./palette.js";
 import { startRows } from "./rows.js";
 import { startTimes } from "./times.js";
+import { startToasts } from "./toasts.js";
 
 startTimes(document);
 startAnswers(document);
 startRows(document);
 startKeys(document);
 startPalette(document);
+startToasts(document);
 startLive();
