@@ -621,7 +621,7 @@ func searchLink(class string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "</span> <span class=\"key-hint\"><kbd class=\"key\" aria-hidden=\"true\" data-mod>Ctrl</kbd>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "</span> <span class=\"key-hint\"><kbd class=\"key\" aria-hidden=\"true\" data-mod></kbd>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -90,7 +90,7 @@ func TestTemplatesHaveNoWordsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	tagText := regexp.MustCompile(`>([^<>{}@\n]*[A-Za-z]{2,}[^<>{}@\n]*)<`)
 	spoken := regexp.MustCompile(`(?:aria-label|title|placeholder|alt)="([^"]+)"`)
-	allowed := map[string]bool{"Baton": true, "server user link ": true, "Ctrl": true}
+	allowed := map[string]bool{"Baton": true, "server user link ": true}
 	for path, text := range sources(t) {
 		for _, pattern := range []*regexp.Regexp{tagText, spoken} {
 			for _, m := range pattern.FindAllStringSubmatch(text, -1) {

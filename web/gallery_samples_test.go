@@ -101,7 +101,7 @@ func (s sample) question() t.Question {
 				},
 				Recommended: true, Reason: s.say("The ledger proves the duplicate and there is no dispute. Customers who were paid back in full on the same day did not complain.", "账目证明了重复，且没有争议。当天全额退款的客户没有投诉。"),
 				Chips: []t.Chip{
-					{Icon: "history", Text: s.say("Chosen in 4 of 5 similar cases", "5 个类似案例中 4 个选了它"), Tone: "human"},
+					{Icon: "history", Text: s.say("Chosen in 4 of 5 similar cases; went well in 3 of 3", "5 个类似案例中 4 个选了它；已知的 3 个中 3 个顺利"), Tone: "human"},
 					{Icon: "triangle-alert", Text: s.say("Can’t be undone", "无法撤销"), Tone: "warn"},
 					{Icon: "coins", Text: "€1,284.00"},
 				},

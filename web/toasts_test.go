@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"baton/internal/auth"
 	"baton/internal/escalation"
 	"baton/static"
 	"baton/web/browsertest"
@@ -79,16 +78,7 @@ func TestAToastSurvivesARefreshOfThePage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first, second := w.question("desk"), w.question("desk")
-	tab := browsertest.Open(t, browsertest.Desk)
-	token, err := w.accounts.MakeLink(t.Context(), auth.CLI("root"), "responder")
-	if err != nil {
-		t.Fatal(err)
-	}
-	login, err := w.accounts.SignIn(t.Context(), token, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tab.SetCookie(w.server.URL, w.loginCookie(), login)
+	tab := w.tabOf(browsertest.Desk, "responder")
 	tab.Go(w.server.URL + questionPath(first))
 	tab.Press("b")
 	tab.PressToLoad("\r")

@@ -66,7 +66,7 @@ function showMap() {
 }
 
 export function startKeys(root) {
-  if (/Mac|iP/.test(navigator.platform)) for (const cap of root.querySelectorAll("[data-mod]")) cap.textContent = "⌘";
+  document.documentElement.toggleAttribute("data-mac", /Mac|iP/.test(navigator.platform));
   let prefix = "";
   let forget;
 

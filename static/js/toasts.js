@@ -25,7 +25,7 @@ export function startToasts(root) {
   if (!region) return;
   const shown = Date.now();
   // A screen reader says what comes into the region, not what was in it.
-  setTimeout(() => region.append(...region.children), 100);
+  setTimeout(() => region.contains(document.activeElement) || region.append(...region.children), 100);
   region.addEventListener("click", ({ target }) => target.closest("[data-close]")?.closest(".toast").remove());
   setInterval(() => {
     for (const toast of region.querySelectorAll(".toast")) {
