@@ -152,7 +152,7 @@ func keyMap(f Frame) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = keyRow(i18n.T(ctx, "session.pause"), "p").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = keyRow(i18n.T(ctx, "keys.pause"), "p").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -174,7 +174,7 @@ func keyMap(f Frame) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = keyGroup(i18n.T(ctx, "question.session")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = keyGroup(i18n.T(ctx, "keys.of_session")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -180,7 +180,8 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 		toast.Toasts = append(toast.Toasts, t.Toast{Text: i18n.T(ctx, "toast.held", "what", what, "number", number, "s", t.SecondsLeft()), Number: number, URL: "/inbox/esc_0", UndoURL: "/inbox/esc_0/undo", Until: time.Now().Add(time.Hour), Key: n == 0})
 	}
 	toast.Toasts = append(toast.Toasts, t.Toast{Text: i18n.T(ctx, "toast.answered", "what", "A", "number", "ESC-1039"), Number: "ESC-1039", URL: "/inbox/esc_0"})
-	empty := t.InboxPage{Frame: s.frame(t.SectionInbox, i18n.T(ctx, "inbox.title")), Queue: t.Queue{Views: s.queue(0).Views}}
+	empty := t.InboxPage{Frame: s.frame(t.SectionInbox, i18n.T(ctx, "inbox.title")), Queue: t.Queue{Views: s.queue(0).Views},
+		Day: []string{i18n.T(ctx, "inbox.day_sessions", "done", 41, "n", 46), i18n.T(ctx, "inbox.day_answers", "n", 12)}}
 	empty.Waiting = 0
 	return map[string]templ.Component{
 		"inbox":          t.Inbox(t.InboxPage{Frame: s.frame(t.SectionInbox, i18n.T(ctx, "inbox.title")), Queue: s.queue(-1)}),
@@ -227,15 +228,24 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 			q.Refused = &t.Refused{Problem: i18n.Problem{What: i18n.T(ctx, "problem.edited_args_invalid.what", "tool", "payments.refund"), Why: i18n.T(ctx, "problem.edited_args_invalid.why"), Do: i18n.T(ctx, "problem.edited_args_invalid.do")},
 				Fields: []t.Pair{{Name: "amount", Value: i18n.T(ctx, "field.needs_number")}}}
 		}),
-		"confirm":           t.Confirm(t.ConfirmPage{Frame: s.questionFrame(confirm), Question: confirm, Option: confirm.Options[0], Message: "x"}),
-		"sessions":          t.Sessions(s.sessions(ctx)),
-		"sessions-nothing":  t.Sessions(t.SessionsPage{Frame: s.frame(t.SectionSessions, i18n.T(ctx, "sessions.title"))}),
-		"session":           t.SessionDetail(s.session(ctx, false)),
-		"session-chart":     t.SessionDetail(s.session(ctx, true)),
-		"session-running":   t.SessionDetail(s.runningSession(ctx)),
-		"session-ended":     t.SessionDetail(s.endedSession(ctx)),
-		"call":              t.CallView(s.callPage(ctx)),
-		"output":            t.OutputView(s.output(ctx)),
+		"confirm":  t.Confirm(t.ConfirmPage{Frame: s.questionFrame(confirm), Question: confirm, Option: confirm.Options[0], Message: "x"}),
+		"sessions": t.Sessions(s.sessions(ctx)),
+		"sessions-free": t.Sessions(func() t.SessionsPage {
+			p := s.sessions(ctx)
+			for i := range p.Rows {
+				p.Rows[i].Cost, p.Rows[i].Free = "$0.00", true
+			}
+			return p
+		}()),
+		"sessions-nothing": t.Sessions(t.SessionsPage{Frame: s.frame(t.SectionSessions, i18n.T(ctx, "sessions.title"))}),
+		"session":          t.SessionDetail(s.session(ctx, false)),
+		"session-chart":    t.SessionDetail(s.session(ctx, true)),
+		"session-running":  t.SessionDetail(s.runningSession(ctx)),
+		"session-ended":    t.SessionDetail(s.endedSession(ctx)),
+		"call":             t.CallView(s.callPage(ctx)),
+		"output":           t.OutputView(s.output(ctx)),
+		"error": t.Error(t.ErrorPage{Frame: s.frame("", i18n.T(ctx, "problem.internal.what")), Status: 500, Reference: "K4Q7X2M9PAZB",
+			Problem: i18n.Problem{What: i18n.T(ctx, "problem.internal.what"), Why: i18n.T(ctx, "problem.internal.why"), Do: i18n.T(ctx, "problem.internal.do")}}),
 		"search":            t.Palette(s.finds(ctx, s.say("order", "订单"))),
 		"search-nothing":    t.Palette(t.PalettePage{Frame: s.frame("", i18n.T(ctx, "palette.title")), Query: "xyzzy"}),
 		"decisions":         t.Decisions(s.decisions(ctx)),

@@ -9,6 +9,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"baton/internal/auth"
+	"baton/internal/escalation"
+	"baton/internal/postgres"
+	"baton/internal/postgres/pgtest"
+	"baton/internal/sessions"
 	"baton/templates"
 	"baton/web/browsertest"
 )
@@ -157,4 +161,43 @@ func TestASearchWorksWithoutScripts(t *testing.T) {
 		t.Errorf("the form leads to %s", tab.Path())
 	}
 	tab.Follow(`main a[href="/inbox"]`)
+}
+
+// R: Z5 — each statement of the search has an index to go by.
+func TestASearchGoesByAnIndex(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	for index, search := range map[string]func(postgres.DB) error{
+		"sessions_title_idx": func(db postgres.DB) error {
+			_, err := sessions.NewStore(db, nil).Search(t.Context(), auth.CLI("t"), "order", 5)
+			return err
+		},
+		"escalations_title_idx": func(db postgres.DB) error {
+			_, err := escalation.NewStore(db).Search(t.Context(), auth.CLI("t"), "order", 5)
+			return err
+		},
+	} {
+		tx, err := db.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// An empty table is read from end to end unless that is forbidden.
+		const forbid = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
+		if _, err := tx.Exec(t.Context(), forbid); err != nil {
+			t.Fatal(err)
+		}
+		if err := search(tx); err != nil {
+			t.Fatal(err)
+		}
+		var scans int
+		if err := tx.QueryRow(t.Context(), `select pg_stat_get_xact_numscans($1::regclass)`, index).Scan(&scans); err != nil {
+			t.Fatal(err)
+		}
+		if scans == 0 {
+			t.Errorf("the search doesn't go by %s", index)
+		}
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

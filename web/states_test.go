@@ -115,3 +115,15 @@ func TestTheFootSaysHowThePageIsConnected(t *testing.T) {
 	set(`document.documentElement.dataset.connected = ""`)
 	says(`"Live"`)
 }
+
+func TestTheColumnOfCostsIsThereIfAnythingCost(t *testing.T) {
+	t.Parallel()
+	server, _ := showGallery(t)
+	tab := browsertest.Open(t, browsertest.Desk)
+	for name, want := range map[string]bool{"sessions": true, "sessions-free": false} {
+		tab.Go(server.URL + "/gallery/" + name)
+		if got := browsertest.Eval[bool](tab, `document.querySelector("th.cost").checkVisibility()`); got != want {
+			t.Errorf("%s has a column of costs: %v", name, got)
+		}
+	}
+}
