@@ -270,9 +270,11 @@ func (f *feed) advance(ctx context.Context, changed []live.Object, anything bool
 		f.kept -= f.frames[0].bytes
 		f.frames = f.frames[1:]
 	}
+	sockets := make([]*socket, 0, len(f.viewers))
 	for v := range f.viewers {
-		v.socket.rouse()
+		sockets = append(sockets, v.socket)
 	}
+	f.site.liveHub.writers.add(sockets...)
 	return true, nil
 }
 

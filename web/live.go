@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,9 +21,10 @@ import (
 )
 
 // The push. A page holds one WebSocket; docs/live.md has the protocol. A socket
-// has two goroutines: one reads what the page asks for, one writes frames. What
-// a topic's frames are is the business of its feed, which all viewers with equal
-// rights and language share; a socket only remembers how far its viewer is.
+// has a goroutine which reads what the page asks for; a few writers write to all
+// sockets. What a topic's frames are is the business of its feed, which all
+// viewers with equal rights and language share; a socket only remembers how far
+// its viewer is.
 
 // Bounds of a connection.
 const (
@@ -49,11 +52,12 @@ type liveHub struct {
 	mu      sync.Mutex
 	feeds   map[feedKey]*feed
 	sockets map[*socket]struct{}
-	buffers sync.Pool // of writers, shared by connections that are idle
+	buffers sync.Pool // to write from, shared by connections that are idle
+	writers writers
 }
 
 func newLiveHub() *liveHub {
-	return &liveHub{feeds: map[feedKey]*feed{}, sockets: map[*socket]struct{}{}}
+	return &liveHub{feeds: map[feedKey]*feed{}, sockets: map[*socket]struct{}{}, writers: writers{write: (*socket).write}}
 }
 
 // socket is one page's connection.
@@ -62,11 +66,14 @@ type socket struct {
 	conn  *websocket.Conn
 	login string
 	ctx   context.Context
-	wake  chan struct{} // one slot: there may be something to write
 	deaf  chan struct{} // closed when nothing is read any more
 	stop  context.CancelCauseFunc
+	turn  turn
+	ended bool      // the writers' word that it is over
+	alive time.Time // when it was pinged last
 
 	mu     sync.Mutex
+	ping   bool // is due
 	actor  auth.Actor
 	views  map[string]*view // by topic
 	tell   []any            // replies to messages, before frames
@@ -81,6 +88,8 @@ type closing struct {
 
 func (c closing) Error() string { return c.reason }
 
+var goingAway = closing{websocket.CloseGoingAway, "going away"}
+
 // live opens a page's connection. Whoever isn't signed in is told so by a close
 // code: a script can't read the status of a refused handshake.
 func (s *site) live(c echo.Context) error {
@@ -92,7 +101,7 @@ func (s *site) live(c echo.Context) error {
 		return problem.New(problem.Malformed, "websocket_expected", nil)
 	}
 	up := websocket.Upgrader{
-		ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, WriteBufferPool: &s.liveHub.buffers, EnableCompression: true,
+		ReadBufferSize: 512, WriteBufferSize: 1 << 10, WriteBufferPool: &s.liveHub.buffers, EnableCompression: true,
 		CheckOrigin: func(*http.Request) bool { return true }, // it was
 	}
 	conn, err := up.Upgrade(c.Response(), r, nil)
@@ -109,16 +118,12 @@ func (s *site) live(c echo.Context) error {
 		return conn.Close()
 	}
 	ctx, stop := context.WithCancelCause(i18n.With(context.Background(), i18n.Of(r.Context())))
-	sock := &socket{site: s, conn: conn, login: s.login(r), ctx: ctx, stop: stop, wake: make(chan struct{}, 1), deaf: make(chan struct{}),
-		actor: a.actor, rights: rightsKey(a.actor), views: map[string]*view{}}
-	s.liveHub.add(s, sock)
-	go sock.read()
+	sock := &socket{site: s, conn: conn, login: s.login(r), ctx: ctx, stop: stop, deaf: make(chan struct{}),
+		alive: time.Now(), actor: a.actor, rights: rightsKey(a.actor), views: map[string]*view{}}
 	// The request ends here, and with it what the server keeps for one: most of
 	// what an idle viewer would cost.
-	go func() {
-		defer s.liveHub.drop(sock)
-		sock.write()
-	}()
+	go sock.read()
+	s.liveHub.add(s, sock)
 	return nil
 }
 
@@ -152,7 +157,7 @@ type pageMessage struct {
 // after that is thrown away, until the peer has heard why.
 func (c *socket) read() {
 	defer close(c.deaf)
-	c.stop(c.listen())
+	c.close(c.listen())
 	for {
 		if _, _, err := c.conn.NextReader(); err != nil {
 			return
@@ -182,7 +187,10 @@ func (c *socket) listen() error {
 		if kind != websocket.TextMessage || json.Unmarshal(text, &m) != nil {
 			return closing{websocket.ClosePolicyViolation, "not a message"}
 		}
-		if err := c.take(m); err != nil {
+		// Reading a topic goes deep, and a stack stays as big as it once was.
+		taken := make(chan error, 1)
+		go func() { taken <- c.take(m) }()
+		if err := <-taken; err != nil {
 			return err
 		}
 	}
@@ -246,51 +254,45 @@ func (c *socket) say(what any) {
 	c.rouse()
 }
 
-func (c *socket) rouse() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+// rouse has it written what there is to be written.
+func (c *socket) rouse() { c.site.liveHub.writers.add(c) }
+
+// close ends the connection, for a reason that its peer is told.
+func (c *socket) close(why error) {
+	c.stop(why)
+	c.rouse()
 }
 
-// write sends frames until the connection ends. It is the only one that writes.
+// write writes what there is, or ends the connection. The writers call it, one
+// at a time.
 func (c *socket) write() {
-	ping := time.NewTicker(livePingEvery)
-	defer ping.Stop()
-	for {
-		var err error
-		select {
-		case <-c.ctx.Done():
-			c.end(context.Cause(c.ctx))
-			return
-		case <-c.site.Stopping:
-			_ = c.send(map[string]any{"going": true})
-			c.end(closing{websocket.CloseGoingAway, "going away"})
-			return
-		case <-ping.C:
-			if err = c.send(map[string]any{"ping": time.Now().UTC().Format(time.RFC3339Nano)}); err == nil {
-				err = c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(liveWriteWithin))
-			}
-		case <-c.wake:
-			err = c.flush()
-		}
-		if err != nil {
-			c.end(context.Cause(c.ctx)) // nil, if it is the connection that failed
-			return
-		}
+	if c.ended {
+		return
 	}
+	if c.ctx.Err() == nil && c.flush() == nil {
+		return
+	}
+	c.ended = true
+	go c.end(context.Cause(c.ctx)) // nil, if it is the connection that failed
 }
 
 // flush writes what there is for each of the page's topics.
 func (c *socket) flush() error {
 	c.mu.Lock()
-	say := c.tell
-	c.tell = nil
+	say, ping := c.tell, c.ping
+	c.tell, c.ping = nil, false
 	views := make([]*view, 0, len(c.views))
 	for _, v := range c.views {
 		views = append(views, v)
 	}
 	c.mu.Unlock()
+	if ping {
+		// The page can't see a ping of the protocol, so it is sent one of ours too.
+		say = append(say, map[string]any{"ping": time.Now().UTC().Format(time.RFC3339Nano)})
+		if err := c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(liveWriteWithin)); err != nil {
+			return fmt.Errorf("ping: %w", err)
+		}
+	}
 	for _, m := range say {
 		if err := c.send(m); err != nil {
 			return err
@@ -322,6 +324,7 @@ func (c *socket) send(what any) error {
 
 // end closes the connection, with the reason if there is one to tell.
 func (c *socket) end(cause error) {
+	defer c.site.liveHub.drop(c)
 	c.mu.Lock()
 	views := c.views
 	c.views = map[string]*view{}
@@ -331,6 +334,9 @@ func (c *socket) end(cause error) {
 	}
 	c.stop(nil)
 	if why, told := cause.(closing); told { //nolint:errorlint // it is never wrapped
+		if why.code == websocket.CloseGoingAway {
+			_ = c.send(map[string]any{"going": true})
+		}
 		tellEnd(c.conn, why)
 		// A connection that is cut while its peer is still speaking is reset, and
 		// the reason lost.
@@ -346,14 +352,19 @@ func tellEnd(conn *websocket.Conn, why closing) {
 	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(why.code, why.reason), time.Now().Add(liveWriteWithin))
 }
 
-// add takes up a socket. The first one sets off the look at rights, which ends
+// add takes up a socket. The first one sets off the care for them, which ends
 // with the last.
 func (h *liveHub) add(s *site, c *socket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sockets[c] = struct{}{}
+	select {
+	case <-s.Stopping:
+		c.close(goingAway)
+	default:
+	}
 	if len(h.sockets) == 1 {
-		go h.watchRights(s)
+		go h.care(s)
 	}
 }
 
@@ -363,42 +374,72 @@ func (h *liveHub) drop(c *socket) {
 	delete(h.sockets, c)
 }
 
-// watchRights closes the sockets of people whose login has ended or whose
-// rights are others now. It asks for all of them at once.
-func (h *liveHub) watchRights(s *site) {
+// care pings sockets, closes those of people whose rights have ended, and all of
+// them when the server goes.
+func (h *liveHub) care(s *site) {
 	tick := time.NewTicker(liveRightsEvery)
 	defer tick.Stop()
-	for range tick.C {
-		h.mu.Lock()
-		by := map[string][]*socket{}
-		for c := range h.sockets {
-			by[c.login] = append(by[c.login], c)
-		}
-		if len(h.sockets) == 0 {
-			h.mu.Unlock()
+	for {
+		select {
+		case <-s.Stopping:
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			for c := range h.sockets {
+				c.close(goingAway)
+			}
 			return
+		case now := <-tick.C:
+			by := h.due(now)
+			if by == nil {
+				return
+			}
+			h.checkRights(s, by)
 		}
-		h.mu.Unlock()
-		logins := make([]string, 0, len(by))
-		for login := range by {
-			logins = append(logins, login)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), liveWriteWithin)
-		actors, err := s.Accounts.ActorsByLogins(ctx, logins)
-		cancel()
-		if err != nil {
-			s.Log.Warn("rights of viewers were not looked at", "error", err)
+	}
+}
+
+// due pings whose turn it is, and returns the sockets by login; nil if there are
+// none.
+func (h *liveHub) due(now time.Time) map[string][]*socket {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.sockets) == 0 {
+		return nil
+	}
+	by := map[string][]*socket{}
+	for c := range h.sockets {
+		by[c.login] = append(by[c.login], c)
+		if now.Sub(c.alive) < livePingEvery {
 			continue
 		}
-		for login, sockets := range by {
-			actor, signedIn := actors[login]
-			for _, c := range sockets {
-				switch {
-				case !signedIn:
-					c.stop(closing{closeNotSignedIn, "sign in"})
-				case rightsKey(actor) != c.rights:
-					c.stop(closing{closeNoAccess, "your rights have changed"})
-				}
+		c.alive = now
+		c.mu.Lock()
+		c.ping = true
+		c.mu.Unlock()
+		c.rouse()
+	}
+	return by
+}
+
+// checkRights closes the sockets of people whose login has ended or whose rights
+// are others now. It asks for all of them at once.
+func (h *liveHub) checkRights(s *site, by map[string][]*socket) {
+	logins := slices.Collect(maps.Keys(by))
+	ctx, cancel := context.WithTimeout(context.Background(), liveWriteWithin)
+	defer cancel()
+	actors, err := s.Accounts.ActorsByLogins(ctx, logins)
+	if err != nil {
+		s.Log.Warn("rights of viewers were not looked at", "error", err)
+		return
+	}
+	for login, sockets := range by {
+		actor, signedIn := actors[login]
+		for _, c := range sockets {
+			switch {
+			case !signedIn:
+				c.close(closing{closeNotSignedIn, "sign in"})
+			case rightsKey(actor) != c.rights:
+				c.close(closing{closeNoAccess, "your rights have changed"})
 			}
 		}
 	}

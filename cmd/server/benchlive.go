@@ -72,6 +72,7 @@ type stage struct {
 	seq     int64
 	server  *http.Server
 	stop    context.CancelFunc
+	rows    chan bench.Received // of a browser
 
 	mu   sync.Mutex
 	bare []*websocket.Conn
@@ -146,7 +147,9 @@ func (s *stage) serve(deps web.Deps, login string) error {
 	_, port, _ := net.SplitHostPort(s.addr)
 	s.cookie = "baton_" + port + "=" + login // as web names it without https
 	mux := http.NewServeMux()
-	mux.Handle("/", web.New(deps))
+	pages := web.New(deps)
+	mux.Handle("/", pages)
+	s.browsed(mux, pages)
 	mux.HandleFunc("/bare", func(w http.ResponseWriter, r *http.Request) {
 		up := websocket.Upgrader{ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, EnableCompression: true}
 		conn, err := up.Upgrade(w, r, nil)
@@ -236,11 +239,11 @@ func (s *stage) viewers(ctx context.Context, n int, path, say string) (<-chan be
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
 	}
-	lines := bufio.NewReaderSize(out, 1<<20)
+	lines := bufio.NewReader(out)
 	if _, err := lines.ReadString('\n'); err != nil { // they are there
 		return nil, nil, fmt.Errorf("start the viewers: %w", err)
 	}
-	frames := make(chan bench.Received, 1<<16)
+	frames := make(chan bench.Received, 1<<12)
 	go func() {
 		defer close(frames)
 		for {

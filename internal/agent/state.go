@@ -251,7 +251,7 @@ func (s *state) callEnded(n int, d ended) {
 	if c == nil || !c.open() {
 		return
 	}
-	result := d.Result
+	result := d.Result.Result
 	c.result, c.tries, c.stored = &result, result.Meta().Attempts, d.Stored
 	s.ended[n] = c
 	s.circuit.Observe(tools.Observed{N: n, Step: c.step, Exact: c.plan.Exact, Effect: c.plan.Effect, Result: result})

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -59,5 +60,32 @@ func TestCPUOfAProcessIsRead(t *testing.T) {
 	pid := strconv.Itoa(os.Getpid())
 	// What is counted are ticks of 10 ms: work until there are some.
 	for before := cpuOfTree(pid); cpuOfTree(pid) <= before; {
+	}
+}
+
+// R: Z4
+func TestEachViewerIsMeasuredForEachEventOnce(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	events := moments{at: map[int64]time.Time{1: at, 2: at.Add(10 * time.Millisecond), 3: at.Add(20 * time.Millisecond)}, last: 3}
+	frames := make(chan Received, 10)
+	later := func(ms int) time.Time { return at.Add(time.Duration(ms) * time.Millisecond) }
+	for _, f := range []Received{
+		{Viewer: 0, Seq: 1, At: later(4)}, {Viewer: 1, Seq: 2, At: later(15)}, // a frame that tells of two events
+		{Viewer: 0, Seq: 2, At: later(16)}, {Viewer: 0, Seq: 2, At: later(90)}, // and one of nothing new
+		{Viewer: 1, Seq: 3, At: later(27)}, {Viewer: 0, Seq: 3, At: later(28)},
+	} {
+		frames <- f
+	}
+	got := record(frames).until(2, 3)
+	took := events.took(got)
+	want := []float64{4, 15, 5, 6, 7, 8}
+	if !slices.Equal(took, want) {
+		t.Errorf("took %v, want %v", took, want)
+	}
+	// Viewers who are gone are not waited for.
+	close(frames)
+	if got := record(frames).until(3, 3); len(got) != 0 {
+		t.Errorf("got %v", got)
 	}
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -31,6 +32,9 @@ type Stage interface {
 	Watch(ctx context.Context, viewers int) (frames <-chan Received, leave func(), err error)
 	// Write writes an event, durable, and returns its number.
 	Write(ctx context.Context) (seq int64, err error)
+	// Browse opens the session in a browser, and brings each event's row once it
+	// stands in the page. Nil frames: there is no browser here.
+	Browse(ctx context.Context) (rows <-chan Received, leave func(), err error)
 	// Bare brings viewers to a loop that does nothing but write to them.
 	Bare(ctx context.Context, viewers, bytes int) (send func() error, frames <-chan Received, leave func(), err error)
 	End()
@@ -55,6 +59,8 @@ type LiveReport struct {
 	BytesPerFrame  float64 `json:"bytes_per_frame"`
 	FrameP50MS     float64 `json:"frame_p50_ms"`
 	FrameP99MS     float64 `json:"frame_p99_ms"`
+	DOMP50MS       float64 `json:"dom_p50_ms"` // until the event's row stands in a browser's page; 0 without a browser
+	DOMP99MS       float64 `json:"dom_p99_ms"`
 	CPUPerFrame    float64 `json:"cpu_us_per_frame"` // of the serving process
 	BareCPU        float64 `json:"bare_cpu_us_per_frame"`
 	CPURatio       float64 `json:"cpu_ratio"`
@@ -79,8 +85,8 @@ func (l Live) Measure(ctx context.Context) (LiveReport, error) {
 		if err != nil {
 			return r, err
 		}
-		l.Report("round %d: %d frames, p50 %.1f ms, p99 %.1f ms (bare %.1f, %.1f), %.1f us of CPU a frame (bare %.1f), %.0f B a viewer\n",
-			round+1, one.Frames, one.FrameP50MS, one.FrameP99MS, one.BareP50MS, one.BareP99MS, one.CPUPerFrame, one.BareCPU, one.BytesPerViewer)
+		l.Report("round %d: %d frames, p50 %.1f ms, p99 %.1f ms (in a page %.1f, %.1f; bare %.1f, %.1f), %.1f us of CPU a frame (bare %.1f), %.0f B a viewer\n",
+			round+1, one.Frames, one.FrameP50MS, one.FrameP99MS, one.DOMP50MS, one.DOMP99MS, one.BareP50MS, one.BareP99MS, one.CPUPerFrame, one.BareCPU, one.BytesPerViewer)
 		all = append(all, one)
 	}
 	median := func(of func(LiveReport) float64) float64 {
@@ -94,6 +100,8 @@ func (l Live) Measure(ctx context.Context) (LiveReport, error) {
 	r.BytesPerFrame = median(func(o LiveReport) float64 { return o.BytesPerFrame })
 	r.FrameP50MS = median(func(o LiveReport) float64 { return o.FrameP50MS })
 	r.FrameP99MS = median(func(o LiveReport) float64 { return o.FrameP99MS })
+	r.DOMP50MS = median(func(o LiveReport) float64 { return o.DOMP50MS })
+	r.DOMP99MS = median(func(o LiveReport) float64 { return o.DOMP99MS })
 	r.CPUPerFrame = median(func(o LiveReport) float64 { return o.CPUPerFrame })
 	r.BareCPU = median(func(o LiveReport) float64 { return o.BareCPU })
 	r.CPURatio = median(func(o LiveReport) float64 { return o.CPUPerFrame / o.BareCPU })
@@ -114,57 +122,82 @@ func (l Live) round(ctx context.Context, round int) (r LiveReport, err error) {
 		return r, err
 	}
 	defer stage.End()
+	// The first viewer costs what is there once for all: statements, words, and
+	// what measuring itself needs.
+	_, leave, err := stage.Watch(ctx, 1)
+	if err != nil {
+		return r, err
+	}
+	leave()
 	before := footprintNow()
 	frames, leave, err := stage.Watch(ctx, l.Viewers)
 	if err != nil {
 		return r, err
 	}
 	r.BytesPerViewer = (footprintNow().rss - before.rss) / float64(l.Viewers)
-	var seq int64
-	written := map[int64]time.Time{}
-	cpu, err := l.drive(ctx, func() (int64, error) {
-		seq, err = stage.Write(ctx)
-		written[seq] = time.Now()
-		return seq, err
-	})
+	events := new(moments)
+	tape := record(frames)
+	cpu, err := l.drive(ctx, func() error { return events.write(ctx, stage) })
 	if err != nil {
 		return r, err
 	}
-	got, took := collect(frames, l.Viewers, seq, written)
+	got := tape.until(l.Viewers, events.last)
 	leave()
-	r.Events, r.Frames = len(written), len(got)
+	took := events.took(got)
+	r.Events, r.Frames = len(events.at), len(got)
 	for _, f := range got {
 		r.BytesPerFrame += float64(f.Bytes) / float64(len(got))
 	}
 	r.FrameP50MS, r.FrameP99MS = percentile(took, 50), percentile(took, 99)
 	r.CPUPerFrame = cpu / float64(len(got))
+	if err := l.browse(ctx, stage, &r); err != nil {
+		return r, err
+	}
 
 	send, bare, leave, err := stage.Bare(ctx, l.Viewers, int(r.BytesPerFrame))
 	if err != nil {
 		return r, err
 	}
 	defer leave()
-	sent, n := map[int64]time.Time{}, int64(0)
+	sent := new(moments)
+	tape = record(bare)
 	// As many messages in as much time as there were frames for each viewer.
 	paced := l
-	paced.Rate = l.Rate * float64(len(got)) / float64(len(written)*l.Viewers)
-	cpu, err = paced.drive(ctx, func() (int64, error) {
-		n++
-		sent[n] = time.Now()
-		return n, send()
+	paced.Rate = l.Rate * float64(r.Frames) / float64(r.Events*l.Viewers)
+	cpu, err = paced.drive(ctx, func() error {
+		sent.note(sent.last + 1)
+		return send()
 	})
 	if err != nil {
 		return r, err
 	}
-	got, took = collect(bare, l.Viewers, n, sent)
+	got = tape.until(l.Viewers, sent.last)
+	took = sent.took(got)
 	r.BareP50MS, r.BareP99MS = percentile(took, 50), percentile(took, 99)
 	r.BareCPU = cpu / float64(len(got))
 	return r, nil
 }
 
+// browse measures the way into a page, with one browser alone.
+func (l Live) browse(ctx context.Context, stage Stage, r *LiveReport) error {
+	rows, leave, err := stage.Browse(ctx)
+	if err != nil || rows == nil {
+		return err
+	}
+	defer leave()
+	events := new(moments)
+	tape := record(rows)
+	if _, err := l.drive(ctx, func() error { return events.write(ctx, stage) }); err != nil {
+		return err
+	}
+	took := events.took(tape.until(1, events.last))
+	r.DOMP50MS, r.DOMP99MS = percentile(took, 50), percentile(took, 99)
+	return nil
+}
+
 // drive calls write at the rate, and returns the microseconds of CPU that this
 // process used meanwhile.
-func (l Live) drive(ctx context.Context, write func() (int64, error)) (float64, error) {
+func (l Live) drive(ctx context.Context, write func() error) (float64, error) {
 	began, used := time.Now(), cpuUsed()
 	tick := time.NewTicker(time.Duration(float64(time.Second) / l.Rate))
 	defer tick.Stop()
@@ -174,35 +207,89 @@ func (l Live) drive(ctx context.Context, write func() (int64, error)) (float64, 
 			return 0, ctx.Err()
 		case <-tick.C:
 		}
-		if _, err := write(); err != nil {
+		if err := write(); err != nil {
 			return 0, err
 		}
 	}
 	return float64((cpuUsed() - used).Microseconds()), nil
 }
 
-// collect takes frames until each viewer has the last event, and says in ms how
-// long each event took to each viewer.
-func collect(frames <-chan Received, viewers int, last int64, written map[int64]time.Time) (got []Received, took []float64) {
-	has := make(map[int]int64, viewers)
-	done := 0
-	for done < viewers {
-		f, open := <-frames
-		if !open {
-			return got, took
-		}
-		got = append(got, f)
+// moments are when events happened, by their numbers.
+type moments struct {
+	at   map[int64]time.Time
+	last int64
+}
+
+func (m *moments) note(seq int64) {
+	if m.at == nil {
+		m.at = map[int64]time.Time{}
+	}
+	m.at[seq], m.last = time.Now(), seq
+}
+
+func (m *moments) write(ctx context.Context, stage Stage) error {
+	seq, err := stage.Write(ctx)
+	m.note(seq)
+	return err
+}
+
+// took is how long each event took to each viewer, in ms.
+func (m *moments) took(got []Received) (took []float64) {
+	has := map[int]int64{}
+	for _, f := range got {
 		for seq := has[f.Viewer] + 1; seq <= f.Seq; seq++ {
-			if at, known := written[seq]; known {
+			if at, known := m.at[seq]; known {
 				took = append(took, ms(max(0, f.At.Sub(at))))
 			}
 		}
-		if has[f.Viewer] < last && f.Seq >= last {
-			done++
-		}
 		has[f.Viewer] = max(has[f.Viewer], f.Seq)
 	}
-	return got, took
+	return took
+}
+
+// tape takes down what viewers have as it comes, so that they never wait.
+type tape struct {
+	mu   sync.Mutex
+	more sync.Cond
+	got  []Received
+	over bool
+}
+
+func record(frames <-chan Received) *tape {
+	t := &tape{}
+	t.more.L = &t.mu
+	go func() {
+		for f := range frames {
+			t.mu.Lock()
+			t.got = append(t.got, f)
+			t.more.Signal()
+			t.mu.Unlock()
+		}
+		t.mu.Lock()
+		t.over = true
+		t.more.Signal()
+		t.mu.Unlock()
+	}()
+	return t
+}
+
+// until returns all frames up to those with which each viewer has the last event.
+func (t *tape) until(viewers int, last int64) []Received {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	has := make(map[int]bool, viewers)
+	for next := 0; len(has) < viewers; next++ {
+		for next == len(t.got) && !t.over {
+			t.more.Wait()
+		}
+		if next == len(t.got) {
+			break
+		}
+		if f := t.got[next]; f.Seq >= last {
+			has[f.Viewer] = true
+		}
+	}
+	return t.got
 }
 
 func cpuUsed() time.Duration {

@@ -9,6 +9,7 @@ const noticed = 3e3; // a shorter cut is nobody's concern
 const waits = [250, 15e3];
 const longest = 8; // ms of work at once
 const queued = 2000;
+const rowsMost = 1500; // of a timeline that is followed; a page that is loaded anew has 500 to 1,000
 
 let socket;
 let tries = 0;
@@ -24,12 +25,10 @@ const byId = (id) => document.getElementById(id);
 const form = () => document.querySelector("form.answer-form");
 
 function collect() {
-  const old = new Map(topics);
   topics.clear();
   for (const element of document.querySelectorAll("[data-live]")) {
     const { live, seq, after, scale, view } = element.dataset;
-    const had = old.get(live);
-    topics.set(live, { seq: Math.max(Number(seq) || 0, had?.seq ?? 0), after: Number(after) || 0, scale: Number(scale) || 0, view });
+    topics.set(live, { seq: Number(seq) || 0, after: Number(after) || 0, scale: Number(scale) || 0, view });
   }
   if (document.querySelector("[data-waiting]")) topics.set("me", {});
 }
@@ -89,8 +88,8 @@ function lose(code) {
 
 function hear(said) {
   if (said.ping) return send({ op: "pong" });
-  if (said.going || said.refused === "resync") return said.refused && offer();
-  if (said.refused || !topics.has(said.t)) return;
+  if (said.refused === "resync") return offer(said.t);
+  if (said.going || said.refused || !topics.has(said.t)) return;
   const has = topics.get(said.t);
   if (said.to) {
     if (said.to < has.seq) return; // seen already
@@ -123,8 +122,10 @@ function flush() {
     if (!apply(op)) offer(topic);
   }
   settle();
-  if (follow) follow();
-  else if (had !== undefined && byId("events").childElementCount > had) offerBottom();
+  if (follow) {
+    follow();
+    if (had > rowsMost) refreshAll(); // the oldest rows go
+  } else if (had !== undefined && byId("events").childElementCount > had) offerBottom();
   if (work.length > 0) plan();
 }
 
@@ -189,19 +190,33 @@ function offerBottom() {
 
 /** Offers to load the page anew, where that would move what is being read. */
 function offer(topic) {
-  if (topic === "inbox" && !byId("queue")) return refreshAll(); // an empty inbox: nothing to move
+  // Nothing moves in an empty inbox, nor for who reads a timeline at its end.
+  if (topic === "inbox" ? !byId("queue") : topic?.startsWith("session:") && following()) return refreshAll();
   delete byId("pill").dataset.to;
   delete byId("pill").dataset.key;
   byId("pill").hidden = false;
 }
 
+let refreshing = false;
+
 async function refreshAll() {
+  if (refreshing) return;
   if (form() && changed(form())) return offer();
+  const follow = following();
+  refreshing = true;
   byId("pill").hidden = true;
-  await refresh();
+  try {
+    await refresh();
+  } catch {
+    return; // no link: the next connection brings what is missing
+  } finally {
+    refreshing = false;
+  }
+  work = []; // the page is newer than what was waiting
   collect();
   topics.forEach((_, name) => subscribe(name));
   settle();
+  follow?.();
 }
 
 const changed = (f) => [...f.elements].some((e) => (e.type === "radio" ? e.checked !== e.defaultChecked : e.value !== e.defaultValue));
