@@ -8,6 +8,7 @@ const (
 	InboxURL       = "/inbox"
 	SessionsURL    = "/sessions"
 	DecisionsURL   = "/decisions"
+	PaletteURL     = "/palette"
 	SignInURL      = "/sign-in"
 	SignOutURL     = "/sign-out"
 	PreferencesURL = "/preferences"

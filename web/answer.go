@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -261,8 +262,9 @@ func (s *site) toNext(c echo.Context, e escalation.Escalation) error {
 	return c.Redirect(http.StatusSeeOther, to)
 }
 
-// answered says what was just answered, with the way back while there is one.
-func (s *site) answered(c echo.Context, r reader) (*templates.Toast, error) {
+// answered says what the reader has just answered, and what else of theirs is
+// still on hold: several answers in a row must not hide each other's way back.
+func (s *site) answered(c echo.Context, r reader) ([]templates.Toast, error) {
 	name, err := id.Parse[id.Escalation](c.QueryParam(answeredParameter))
 	if err != nil || name.IsZero() {
 		return nil, nil //nolint:nilerr // nothing was answered
@@ -274,21 +276,41 @@ func (s *site) answered(c echo.Context, r reader) (*templates.Toast, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Decision == nil || !r.own(*e.Decision) {
-		return nil, nil //nolint:nilnil // somebody has taken it back
+	var toasts []templates.Toast
+	if e.Decision != nil && r.own(*e.Decision) { // else somebody has taken it back
+		toasts = append(toasts, r.toast(e))
 	}
-	toast := &templates.Toast{Answers: e.ID.String(), URL: templates.EscalationURL(e.ID.String())}
+	others, err := s.Escalations.List(r.ctx, r.actor, escalation.Filter{Status: escalation.Answered, Limit: 4 * templates.ToastsMost})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(others, func(a, b escalation.Escalation) int { return b.Decision.DecidedAt.Compare(a.Decision.DecidedAt) })
+	for _, other := range others {
+		here := other.ID == e.ID || other.ID.String() == c.Param("id")
+		if len(toasts) < templates.ToastsMost && !here && r.own(*other.Decision) && r.status(other) == templates.StatusHeld {
+			toasts = append(toasts, r.toast(other))
+		}
+	}
+	if len(toasts) > 0 {
+		toasts[0].Key = toasts[0].UndoURL != ""
+	}
+	return toasts, nil
+}
+
+// toast says what was answered, with the way back while there is one.
+func (r reader) toast(e escalation.Escalation) templates.Toast {
+	toast := templates.Toast{Number: e.DisplayNumber(), Answers: e.ID.String(), URL: templates.EscalationURL(e.ID.String())}
 	what := r.decided(*e.Decision, e.Question)
 	if e.Decision.Option != "" {
 		what = e.Decision.Option + ", " + what
 	}
 	if r.status(e) == templates.StatusHeld {
-		toast.Text = r.say("toast.held", "what", what, "number", e.DisplayNumber(), "s", templates.SecondsLeft())
+		toast.Text = r.say("toast.held", "what", what, "number", toast.Number, "s", templates.SecondsLeft())
 		toast.UndoURL, toast.Until = templates.UndoURL(e.ID.String()), *e.HeldUntil
 	} else {
-		toast.Text = r.say("toast.answered", "what", what, "number", e.DisplayNumber())
+		toast.Text = r.say("toast.answered", "what", what, "number", toast.Number)
 	}
-	return toast, nil
+	return toast
 }
 
 // undoAnswer takes an answer back while it is held.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/a-h/templ"
@@ -100,7 +101,7 @@ func (s sample) question() t.Question {
 				},
 				Recommended: true, Reason: s.say("The ledger proves the duplicate and there is no dispute. Customers who were paid back in full on the same day did not complain.", "账目证明了重复，且没有争议。当天全额退款的客户没有投诉。"),
 				Chips: []t.Chip{
-					{Icon: "history", Text: s.say("Chosen in 4 of 5 similar cases", "5 个类似案例中 4 个选了它"), Tone: "human"},
+					{Icon: "history", Text: s.say("Chosen in 4 of 5 similar cases; went well in 3 of 3", "5 个类似案例中 4 个选了它；已知的 3 个中 3 个顺利"), Tone: "human"},
 					{Icon: "triangle-alert", Text: s.say("Can’t be undone", "无法撤销"), Tone: "warn"},
 					{Icon: "coins", Text: "€1,284.00"},
 				},
@@ -174,8 +175,13 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 	question := func(change func(*t.Question)) templ.Component { return t.QuestionDetail(s.page(change)) }
 	confirm := s.question()
 	toast := s.page(nil)
-	toast.Toast = &t.Toast{Text: i18n.T(ctx, "toast.held", "what", "B", "number", "ESC-1041", "s", t.SecondsLeft()), URL: "/inbox/esc_0", UndoURL: "/inbox/esc_0/undo", Until: time.Now().Add(time.Hour)}
-	empty := t.InboxPage{Frame: s.frame(t.SectionInbox, i18n.T(ctx, "inbox.title")), Queue: t.Queue{Views: s.queue(0).Views}}
+	for n, what := range []string{s.say("B, Part now, rest to finance", "B，先退部分，其余交财务"), s.say("approved", "已批准")} {
+		number := fmt.Sprintf("ESC-%d", 1041-n)
+		toast.Toasts = append(toast.Toasts, t.Toast{Text: i18n.T(ctx, "toast.held", "what", what, "number", number, "s", t.SecondsLeft()), Number: number, URL: "/inbox/esc_0", UndoURL: "/inbox/esc_0/undo", Until: time.Now().Add(time.Hour), Key: n == 0})
+	}
+	toast.Toasts = append(toast.Toasts, t.Toast{Text: i18n.T(ctx, "toast.answered", "what", "A", "number", "ESC-1039"), Number: "ESC-1039", URL: "/inbox/esc_0"})
+	empty := t.InboxPage{Frame: s.frame(t.SectionInbox, i18n.T(ctx, "inbox.title")), Queue: t.Queue{Views: s.queue(0).Views},
+		Day: []string{i18n.T(ctx, "inbox.day_sessions", "done", 41, "n", 46), i18n.T(ctx, "inbox.day_answers", "n", 12)}}
 	empty.Waiting = 0
 	return map[string]templ.Component{
 		"inbox":          t.Inbox(t.InboxPage{Frame: s.frame(t.SectionInbox, i18n.T(ctx, "inbox.title")), Queue: s.queue(-1)}),
@@ -222,15 +228,26 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 			q.Refused = &t.Refused{Problem: i18n.Problem{What: i18n.T(ctx, "problem.edited_args_invalid.what", "tool", "payments.refund"), Why: i18n.T(ctx, "problem.edited_args_invalid.why"), Do: i18n.T(ctx, "problem.edited_args_invalid.do")},
 				Fields: []t.Pair{{Name: "amount", Value: i18n.T(ctx, "field.needs_number")}}}
 		}),
-		"confirm":           t.Confirm(t.ConfirmPage{Frame: s.questionFrame(confirm), Question: confirm, Option: confirm.Options[0], Message: "x"}),
-		"sessions":          t.Sessions(s.sessions(ctx)),
-		"sessions-nothing":  t.Sessions(t.SessionsPage{Frame: s.frame(t.SectionSessions, i18n.T(ctx, "sessions.title"))}),
-		"session":           t.SessionDetail(s.session(ctx, false)),
-		"session-chart":     t.SessionDetail(s.session(ctx, true)),
-		"session-running":   t.SessionDetail(s.runningSession(ctx)),
-		"session-ended":     t.SessionDetail(s.endedSession(ctx)),
-		"call":              t.CallView(s.callPage(ctx)),
-		"output":            t.OutputView(s.output(ctx)),
+		"confirm":  t.Confirm(t.ConfirmPage{Frame: s.questionFrame(confirm), Question: confirm, Option: confirm.Options[0], Message: "x"}),
+		"sessions": t.Sessions(s.sessions(ctx)),
+		"sessions-free": t.Sessions(func() t.SessionsPage {
+			p := s.sessions(ctx)
+			for i := range p.Rows {
+				p.Rows[i].Cost, p.Rows[i].Free = "$0.00", true
+			}
+			return p
+		}()),
+		"sessions-nothing": t.Sessions(t.SessionsPage{Frame: s.frame(t.SectionSessions, i18n.T(ctx, "sessions.title"))}),
+		"session":          t.SessionDetail(s.session(ctx, false)),
+		"session-chart":    t.SessionDetail(s.session(ctx, true)),
+		"session-running":  t.SessionDetail(s.runningSession(ctx)),
+		"session-ended":    t.SessionDetail(s.endedSession(ctx)),
+		"call":             t.CallView(s.callPage(ctx)),
+		"output":           t.OutputView(s.output(ctx)),
+		"error": t.Error(t.ErrorPage{Frame: s.frame("", i18n.T(ctx, "problem.internal.what")), Status: 500, Reference: "K4Q7X2M9PAZB",
+			Problem: i18n.Problem{What: i18n.T(ctx, "problem.internal.what"), Why: i18n.T(ctx, "problem.internal.why"), Do: i18n.T(ctx, "problem.internal.do")}}),
+		"search":            t.Palette(s.finds(ctx, s.say("order", "订单"))),
+		"search-nothing":    t.Palette(t.PalettePage{Frame: s.frame("", i18n.T(ctx, "palette.title")), Query: "xyzzy"}),
 		"decisions":         t.Decisions(s.decisions(ctx)),
 		"decisions-nothing": t.Decisions(t.DecisionsPage{Frame: s.frame(t.SectionDecisions, i18n.T(ctx, "decisions.title"))}),
 		"decision":          t.DecisionDetail(s.decision()),
@@ -304,6 +321,21 @@ func (s sample) sessions(ctx context.Context) t.SessionsPage {
 		},
 		More: "/sessions?cursor=x",
 	}
+}
+
+// finds are what a search for a word finds.
+func (s sample) finds(ctx context.Context, query string) t.PalettePage {
+	return t.PalettePage{Frame: s.frame("", i18n.T(ctx, "palette.title")), Query: query, Groups: []t.PaletteGroup{
+		{Title: i18n.T(ctx, "inbox.queue"), Finds: []t.Find{
+			{URL: "/inbox/esc_1", Icon: "hand", Tone: "is-human", Title: s.say("Refund for order 48-2217 is above the agent’s limit", "订单 48-2217 的退款超出智能体的额度"), Lang: s.lang(), Detail: "ESC-1042 · " + s.say("Refunds desk", "退款专员")},
+		}},
+		{Title: i18n.T(ctx, "nav.sessions"), Finds: []t.Find{
+			{URL: "/sessions/ses_1", Icon: "hand", Tone: "is-human", Title: s.say("Duplicate payment, order 48-2217", "重复付款，订单 48-2217"), Detail: s.say("Refunds desk · Waiting for a person", "退款专员 · 等待人工处理")},
+		}},
+		{Title: i18n.T(ctx, "nav.decisions"), Finds: []t.Find{
+			{URL: "/decisions/dec_1", Icon: "history", Title: s.say("Order 48-1120 was charged twice", "订单 48-1120 被重复扣款"), Detail: s.say("A · Refund in full · Dana Lee", "A · 全额退款 · Dana Lee")},
+		}},
+	}}
 }
 
 func (s sample) decisions(ctx context.Context) t.DecisionsPage {

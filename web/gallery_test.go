@@ -10,11 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
 	"github.com/gorilla/websocket"
 	"github.com/labstack/echo/v4"
 
 	"baton/internal/i18n"
 	"baton/internal/problem"
+	"baton/templates"
 	"baton/web/browsertest"
 )
 
@@ -35,6 +37,9 @@ func showGallery(t *testing.T) (*httptest.Server, *sent) {
 			return problem.New(problem.NotFound, "not_found", nil)
 		}
 		return page(c, http.StatusOK, component)
+	})
+	e.GET("/palette", func(c echo.Context) error {
+		return page(c, http.StatusOK, templates.Finds(sample{}.finds(c.Request().Context(), c.QueryParam("q"))))
 	})
 	e.GET("/ws", func(c echo.Context) error { // a server on which nothing happens
 		conn, err := new(websocket.Upgrader).Upgrade(c.Response(), c.Request(), nil)
@@ -88,17 +93,39 @@ func TestEveryStateHoldsInEveryLook(t *testing.T) {
 	}
 }
 
-// No key means two things on a page, and every key that is shown does something.
+// No key means two things on a page, every key that is shown does something, and
+// the map shows exactly those that do.
 func checkKeys(t *testing.T, tab *browsertest.Tab, name string) {
 	t.Helper()
 	twice := browsertest.Eval[[]string](tab, `(() => {
 		const seen = {};
 		for (const e of document.querySelectorAll("[data-key]")) if (e.checkVisibility()) (seen[e.dataset.key] ??= []).push(e);
-		return Object.entries(seen).filter(([, all]) => all.length > 1).map(([key]) => key);
+		const keys = Object.keys(seen);
+		return keys.filter((key) => seen[key].length > 1 || keys.some((other) => other.startsWith(key + " ")));
 	})()`)
 	if len(twice) > 0 {
 		t.Errorf("%s: keys with two meanings: %v", name, twice)
 	}
+	if !browsertest.Eval[bool](tab, `Boolean(document.getElementById("keys"))`) {
+		return // a page of one card
+	}
+	works := browsertest.Eval[[]string](tab, `(() => {
+		const keys = new Set(["?"]);
+		for (const e of document.querySelectorAll("[data-key]")) if (e.checkVisibility() || e.dataset.key.includes(" ")) keys.add(e.dataset.key);
+		if ([...document.querySelectorAll("[data-row]")].some((e) => e.checkVisibility())) for (const key of ["j", "k", "Enter"]) keys.add(key);
+		return [...keys].sort();
+	})()`)
+	browsertest.Eval[bool](tab, `document.activeElement.blur(), true`)
+	tab.Press("?")
+	shown := browsertest.Eval[[]string](tab, `[...document.querySelectorAll("#keys[open] [data-for]")].filter((e) => e.checkVisibility()).map((e) => e.dataset.for).sort()`)
+	if !slices.Equal(shown, works) {
+		t.Errorf("%s: the map shows the keys %q; those that work are %q", name, shown, works)
+	}
+	if name == "question" || name == "session" {
+		tab.Axe()
+		tab.Shot(name + "-keys")
+	}
+	tab.Press(kb.Escape)
 }
 
 func checkIcons(t *testing.T, tab *browsertest.Tab, name string) {

@@ -48,10 +48,15 @@ func (s *site) inbox(c echo.Context) error {
 		return err
 	}
 	f := s.frame(c, templates.SectionInbox, word(c, "inbox.title"))
-	if f.Toast, err = s.answered(c, r); err != nil {
+	if f.Toasts, err = s.answered(c, r); err != nil {
 		return err
 	}
 	p := templates.InboxPage{Frame: f, Live: view == viewOpen && after == escalation.Cursor{}, Queue: r.queue(s.counts(c), view, list, id.Escalation{}, more)}
+	if p.Live && len(list) == 0 {
+		if p.Day, err = s.day(r); err != nil {
+			return err
+		}
+	}
 	switch view {
 	case viewGoingOut:
 		p.Rest, p.RestText = r.say("inbox.going_out"), r.say("inbox.going_out_why")
@@ -59,6 +64,26 @@ func (s *site) inbox(c echo.Context) error {
 		p.Rest, p.RestText = r.say("inbox.done"), r.say("inbox.done_why")
 	}
 	return page(c, http.StatusOK, templates.Inbox(p))
+}
+
+// day says what went on in the last 24 hours, as far as there was anything.
+func (s *site) day(r reader) (sentences []string, err error) {
+	since := r.now.Add(-24 * time.Hour)
+	completed, started, err := s.Sessions.CountSince(r.ctx, r.actor, since)
+	if err != nil {
+		return nil, err
+	}
+	if completed > 0 {
+		sentences = append(sentences, r.say("inbox.day_sessions", "done", completed, "n", started))
+	}
+	answered, err := s.Escalations.CountDecisions(r.ctx, r.actor, since)
+	if err != nil {
+		return nil, err
+	}
+	if answered > 0 {
+		sentences = append(sentences, r.say("inbox.day_answers", "n", answered))
+	}
+	return sentences, nil
 }
 
 // openQuestions reads a page of the questions that wait, in the order in which

@@ -105,7 +105,14 @@ func TestDecisionsAreListedWithWhatBecameOfThem(t *testing.T) {
 	// The next question like it is shown with them.
 	like := b.get(questionPath(w.question("desk")))
 	like.has(t, http.StatusOK, "How similar cases were decided", "Chosen in 1 of 1 similar case", templates.DecisionURL(now.Decision.ID.String()))
-	like.lacks(t, "No similar decision yet")
+	like.lacks(t, "No similar decision yet", "went well")
+	for _, c := range [][2]string{{"failed", "went well in 0 of 1"}, {"succeeded", "went well in 1 of 1"}} { // the latest mark counts
+		mark, says := c[0], c[1]
+		if _, err := w.db.Exec(t.Context(), `insert into decision_marks (decision_id, mark, by_name) values ($1, $2, 'test')`, now.Decision.ID, mark); err != nil {
+			t.Fatal(err)
+		}
+		b.get(questionPath(w.question("desk"))).has(t, http.StatusOK, "Chosen in 1 of 1 similar case; "+says)
+	}
 }
 
 // R: Z5 — lists come in pages.

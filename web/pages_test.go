@@ -13,6 +13,7 @@ import (
 	"baton/internal/sessions"
 	"baton/internal/tools"
 	"baton/templates"
+	"baton/web/browsertest"
 )
 
 // as is a browser in which a person who has an account is signed in.
@@ -30,6 +31,17 @@ func (w world) as(name string) *browser {
 	at, _ := url.Parse(w.server.URL)
 	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: w.loginCookie(), Value: login, Path: "/"}})
 	return b
+}
+
+// tabOf is a tab in which a person who has an account is signed in.
+func (w world) tabOf(look browsertest.Look, name string) *browsertest.Tab {
+	w.t.Helper()
+	tab := browsertest.Open(w.t, look)
+	at, _ := url.Parse(w.server.URL)
+	for _, cookie := range w.as(name).client.Jar.Cookies(at) {
+		tab.SetCookie(w.server.URL, cookie.Name, cookie.Value)
+	}
+	return tab
 }
 
 func questionPath(e escalation.Escalation) string { return templates.EscalationURL(e.ID.String()) }

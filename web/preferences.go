@@ -13,8 +13,14 @@ import (
 
 const preferencesLifetime = 365 * 24 * time.Hour
 
-// setPreferences keeps the theme or the language: with the account of who is
-// signed in, and in a cookie, so that the sign-in page knows too.
+// Whether pages act on single keys, as the form says it.
+const (
+	keysOn  = "on"
+	keysOff = "off"
+)
+
+// setPreferences keeps the theme, the language, or whether keys act: with the
+// account of who is signed in, and what the sign-in page shows too in a cookie.
 func (s *site) setPreferences(c echo.Context) error {
 	if err := readForm(c); err != nil {
 		return err
@@ -22,6 +28,7 @@ func (s *site) setPreferences(c echo.Context) error {
 	r, actor := c.Request(), actorOf(c)
 	theme, setTheme := r.PostForm["theme"]
 	language, setLanguage := r.PostForm["language"]
+	keys, setKeys := r.PostForm["keys"]
 	if setTheme {
 		wish := theme[0]
 		if wish == "system" {
@@ -40,8 +47,14 @@ func (s *site) setPreferences(c echo.Context) error {
 		actor.Language = language[0]
 		c.SetCookie(s.cookie(languageCookie, language[0], preferencesLifetime))
 	}
+	if setKeys {
+		if keys[0] != keysOn && keys[0] != keysOff {
+			return problem.New(problem.Invalid, "keys_unknown", problem.Params{"keys": keys[0]}).At("keys")
+		}
+		actor.KeysOff = keys[0] == keysOff
+	}
 	if actor.SignedIn() {
-		if err := s.Accounts.SetPreferences(r.Context(), actor, actor.Language, actor.Theme); err != nil {
+		if err := s.Accounts.SetPreferences(r.Context(), actor, actor.Preferences); err != nil {
 			return err
 		}
 	}

@@ -81,8 +81,11 @@ func (s *site) questionPage(c echo.Context, status int, e escalation.Escalation,
 	}
 	p := templates.QuestionPage{Frame: s.frame(c, templates.SectionInbox, q.Title), Question: q}
 	p.Path, p.Back = templates.EscalationURL(q.ID), templates.InboxURL
-	if p.Toast, err = s.answered(c, r); err != nil {
+	if p.Toasts, err = s.answered(c, r); err != nil {
 		return err
+	}
+	if q.Status == templates.StatusHeld && len(p.Toasts) > 0 {
+		p.Toasts[0].Key = false // Z is for the answer before the reader's eyes
 	}
 	open, more, err := s.openQuestions(r, escalation.Cursor{})
 	if err != nil {
@@ -375,14 +378,21 @@ func (r reader) role(role auth.Role) string {
 }
 
 // like adds how cases like this one were decided, and to each option how often
-// it was chosen.
+// it was chosen and, of those whose outcome is known, how often that went well:
+// to be chosen often is no merit of itself.
 func (r reader) like(q *templates.Question, e escalation.Escalation, similar []escalation.Decision) {
-	chosen := map[string]int{}
+	chosen, ended, well := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, d := range similar {
 		option, known := e.Question.Find(d.OptionID)
 		letter := d.Option
 		if known && d.OptionID != "" {
 			chosen[option.ID]++
+			if d.Outcome != nil {
+				ended[option.ID]++
+				if d.Outcome.Status == escalation.MarkSucceeded {
+					well[option.ID]++
+				}
+			}
 			letter = option.Key // letters are only the order of display
 		}
 		q.Similar.Cases = append(q.Similar.Cases, templates.SimilarCase{
@@ -404,7 +414,11 @@ func (r reader) like(q *templates.Question, e escalation.Escalation, similar []e
 	}
 	for i, o := range q.Options {
 		if n := chosen[o.ID]; n > 0 && e.Kind != escalation.KindApproval {
-			chip := templates.Chip{Icon: "history", Text: r.say("option.chosen_before", "times", n, "n", len(similar)), Tone: "human"}
+			text := r.say("option.chosen_before", "times", n, "n", len(similar))
+			if ended[o.ID] > 0 {
+				text = r.say("option.chosen_outcome", "chosen", text, "well", well[o.ID], "n", ended[o.ID])
+			}
+			chip := templates.Chip{Icon: "history", Text: text, Tone: "human"}
 			q.Options[i].Chips = append([]templates.Chip{chip}, o.Chips...)
 		}
 	}

@@ -82,7 +82,7 @@ func (s *site) frame(c echo.Context, section templates.Section, title string) te
 	f := templates.Frame{
 		Title:    title,
 		Section:  section,
-		Sections: []templates.Section{templates.SectionInbox, templates.SectionSessions, templates.SectionDecisions},
+		Sections: templates.Sections(),
 		Waiting:  s.counts(c).open(),
 		Theme:    s.theme(c),
 		Path:     r.URL.Path,
@@ -90,6 +90,7 @@ func (s *site) frame(c echo.Context, section templates.Section, title string) te
 	}
 	if actor.SignedIn() {
 		f.Me = &templates.Me{Name: actor.Name}
+		f.KeysOff = actor.KeysOff
 	}
 	return f
 }

@@ -44,6 +44,8 @@ func (s *site) routes() []route {
 		{http.MethodPost, templates.CancelURL(anyID), signedIn, s.control(s.Sessions.Cancel)},
 
 		{http.MethodGet, templates.LeavingURL(""), signedIn, s.leaving},
+		{http.MethodGet, templates.PaletteURL, signedIn, s.palette},
+
 		{http.MethodGet, templates.SignInURL, open, s.showSignIn},
 		{http.MethodPost, templates.SignInURL, open, s.signIn},
 		{http.MethodPost, templates.SignOutURL, open, s.signOut},

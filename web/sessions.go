@@ -154,7 +154,7 @@ func (s *site) asked(r reader) (askedBy, error) {
 func (r reader) sessionRow(v sessions.Session, agent definition.Version, asks string, glance sessions.Glance) templates.SessionRow {
 	row := templates.SessionRow{
 		ID: v.ID.String(), Running: !v.Status.Ended(), State: r.sessionState(v), Title: firstLine(v.Task, titleMost), Agent: r.agent(v.Agent.Slug),
-		Calls: r.meter("", "", int64(v.Calls), agent.Agent.Budgets.Calls, r.number), Cost: r.money(v.CostMicros),
+		Calls: r.meter("", "", int64(v.Calls), agent.Agent.Budgets.Calls, r.number), Cost: r.money(v.CostMicros), Free: v.CostMicros == 0,
 		Started: v.CreatedAt, Took: r.took(v),
 	}
 	switch {

@@ -22,20 +22,26 @@ const (
 // Actor is who acts, as of this request. It is read anew for each request, so
 // a right that was taken away is gone with the next one.
 type Actor struct {
-	Kind     Kind
-	ID       string    // its outside form: per_..., key_..., an agent's slug, an OS user
-	Person   id.Person // of a person and of a person's key
-	Agent    string    // slug, of an agent's key
-	Name     string    // for people to read
-	Email    string
-	Operator bool
-	Roles    map[id.Team]Role
-	Scopes   []Scope // of keys; a signed-in person has none and needs none
-	Via      string  // browser, api, cli, system: for the audit
-	Language string  // empty: as the browser asks
-	Theme    string  // light, dark; empty: as the system is
+	Kind        Kind
+	ID          string    // its outside form: per_..., key_..., an agent's slug, an OS user
+	Person      id.Person // of a person and of a person's key
+	Agent       string    // slug, of an agent's key
+	Name        string    // for people to read
+	Email       string
+	Operator    bool
+	Roles       map[id.Team]Role
+	Scopes      []Scope // of keys; a signed-in person has none and needs none
+	Via         string  // browser, api, cli, system: for the audit
+	Preferences         // of a signed-in person
 
 	everywhere bool // in all teams, with every right: the CLI, and Baton itself
+}
+
+// Preferences are how a person likes the pages to be.
+type Preferences struct {
+	Language string // empty: as the browser asks
+	Theme    string // light, dark; empty: as the system is
+	KeysOff  bool   // pages don't act on single keys
 }
 
 // CLI is the actor for a command typed on the server's machine: who can do that

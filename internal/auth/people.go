@@ -175,18 +175,17 @@ func requireOverPersonTx(ctx context.Context, tx pgx.Tx, actor Actor, person id.
 	return nil
 }
 
-const sqlSetPreferences = `update people set language = nullif($2, ''), theme = nullif($3, '') where id = $1`
+const sqlSetPreferences = `update people set language = nullif($2, ''), theme = nullif($3, ''), single_keys = not $4 where id = $1`
 
-// SetPreferences keeps the signed-in person's language and theme; empty means
-// as the browser and the system are.
-func (a *Accounts) SetPreferences(ctx context.Context, actor Actor, language, theme string) error {
+// SetPreferences keeps how the signed-in person likes the pages to be.
+func (a *Accounts) SetPreferences(ctx context.Context, actor Actor, p Preferences) error {
 	if actor.Kind != KindPerson {
 		return problem.New(problem.Forbidden, "not_allowed", problem.Params{"verb": "preferences.set", "kind": "person"})
 	}
-	if theme != "" && theme != "light" && theme != "dark" {
-		return problem.New(problem.Invalid, "theme_unknown", problem.Params{"theme": theme}).At("theme")
+	if p.Theme != "" && p.Theme != "light" && p.Theme != "dark" {
+		return problem.New(problem.Invalid, "theme_unknown", problem.Params{"theme": p.Theme}).At("theme")
 	}
-	if _, err := a.db.Exec(ctx, sqlSetPreferences, actor.Person, language, theme); err != nil {
+	if _, err := a.db.Exec(ctx, sqlSetPreferences, actor.Person, p.Language, p.Theme, p.KeysOff); err != nil {
 		return fmt.Errorf("set preferences: %w", err)
 	}
 	return nil

@@ -85,7 +85,7 @@ func (a *Accounts) SignIn(ctx context.Context, link, userAgent string) (login st
 
 const (
 	sqlActorByLogin = `
-select p.id, p.name, coalesce(p.email, ''), p.operator, coalesce(p.language, ''), coalesce(p.theme, ''),
+select p.id, p.name, coalesce(p.email, ''), p.operator, coalesce(p.language, ''), coalesce(p.theme, ''), not p.single_keys,
        l.seen_at < now() - $2::interval,
        array(select m.team_id from memberships m where m.person_id = p.id order by m.team_id),
        array(select m.role from memberships m where m.person_id = p.id order by m.team_id)
@@ -102,7 +102,7 @@ func (a *Accounts) ActorByLogin(ctx context.Context, login string) (Actor, error
 	var teams []id.Team
 	var teamRoles []Role
 	err := a.db.QueryRow(ctx, sqlActorByLogin, hash(login), seenEvery, LoginIdle).Scan(
-		&actor.Person, &actor.Name, &actor.Email, &actor.Operator, &actor.Language, &actor.Theme, &stale, &teams, &teamRoles)
+		&actor.Person, &actor.Name, &actor.Email, &actor.Operator, &actor.Language, &actor.Theme, &actor.KeysOff, &stale, &teams, &teamRoles)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Actor{}, problem.Wrap(err, problem.Unauthenticated, "not_signed_in", nil)
 	}

@@ -85,6 +85,21 @@ func (s *Store) Decision(ctx context.Context, actor auth.Actor, decision id.Deci
 	return d, nil
 }
 
+const sqlCountDecisions = `
+select count(*) from decisions d
+where ($1::uuid[] is null or d.team_id = any($1)) and d.id >= $2 and d.decided_by_kind = 'person'
+  and not exists (select from decision_marks m where m.decision_id = d.id and m.mark = 'undone')`
+
+// CountDecisions is how many questions in the actor's teams people have
+// answered from a time on.
+func (s *Store) CountDecisions(ctx context.Context, actor auth.Actor, since time.Time) (n int, err error) {
+	err = s.db.QueryRow(ctx, sqlCountDecisions, actor.Teams(auth.ReadDecision), id.From[id.Decision](since)).Scan(&n)
+	if err != nil {
+		return 0, postgres.Problem(fmt.Errorf("count decisions: %w", err), "")
+	}
+	return n, nil
+}
+
 // DecisionFilter narrows a list of decisions; zero fields don't.
 type DecisionFilter struct {
 	Agent   string // slug

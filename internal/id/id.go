@@ -8,10 +8,12 @@
 package id
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -59,6 +61,15 @@ type (
 // For instance: id.New[id.Session]().
 func New[T ~struct{ u uuid.UUID }]() T {
 	return T(struct{ u uuid.UUID }{uuid.Must(uuid.NewV7())})
+}
+
+// From is the least id that New makes from t on: what was made since then is
+// found by an index on ids. For instance: id.From[id.Session](t).
+func From[T ~struct{ u uuid.UUID }](t time.Time) T {
+	var u uuid.UUID
+	binary.BigEndian.PutUint64(u[:], uint64(t.UnixMilli())<<16) //nolint:gosec // no time before 1970 names anything
+	u[6], u[8] = 0x70, 0x80                                     // version and variant
+	return T(struct{ u uuid.UUID }{u})
 }
 
 // Parse reads an id of type T from its outside form. It accepts exactly what

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -51,6 +52,20 @@ func (s *Store) Glances(ctx context.Context, actor auth.Actor, list []id.Session
 		return nil, postgres.Problem(fmt.Errorf("glance at sessions: %w", err), "")
 	}
 	return found, nil
+}
+
+const sqlCountSince = `
+select count(*) filter (where status = 'completed'), count(*) from sessions
+where ($1::uuid[] is null or team_id = any($1)) and id >= $2`
+
+// CountSince is how many of the actor's sessions were started from a time on,
+// and how many of them are completed.
+func (s *Store) CountSince(ctx context.Context, actor auth.Actor, since time.Time) (completed, started int, err error) {
+	row := s.db.QueryRow(ctx, sqlCountSince, actor.Teams(auth.ReadSession), id.From[id.Session](since))
+	if err = row.Scan(&completed, &started); err != nil {
+		return 0, 0, postgres.Problem(fmt.Errorf("count sessions: %w", err), "")
+	}
+	return completed, started, nil
 }
 
 // RunningMost is where CountRunning stops counting.

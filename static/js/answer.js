@@ -14,8 +14,19 @@ function asking(form) {
   };
   form.addEventListener("change", reset);
 
+  // Without a network the answer waits. The buttons stay where they are, so
+  // that they can be asked why; what was written is kept (drafting).
+  const offline = form.querySelector(".answer-offline");
+  const check = () => {
+    offline.hidden = navigator.onLine;
+    for (const button of form.querySelectorAll("button:not([type=button])")) button.ariaDisabled = String(!navigator.onLine);
+  };
+  addEventListener("offline", check);
+  addEventListener("online", check);
+  check();
+
   form.addEventListener("submit", (event) => {
-    if (form.dataset.sent) {
+    if (form.dataset.sent || !navigator.onLine) {
       event.preventDefault();
       return;
     }
@@ -51,15 +62,22 @@ function asking(form) {
 
 const draftOf = (question) => "draft:" + question;
 
+/** Keeps what is written, against a closed tab and a lost connection. What was
+ *  chosen is not kept: nothing is ever chosen beforehand. */
 function drafting(form) {
   const key = draftOf(form.dataset.question);
-  const note = form.elements.message;
-  const kept = sessionStorage.getItem(key);
-  if (kept && !note.value) note.value = kept;
-  note.addEventListener("input", () => {
-    if (note.value) sessionStorage.setItem(key, note.value);
+  const texts = [...form.querySelectorAll("textarea, input[type=text], input[type=date], select")];
+  const kept = JSON.parse(sessionStorage.getItem(key) ?? "{}");
+  for (const text of texts) if (text.name in kept && unchanged(text)) text.value = kept[text.name];
+  form.addEventListener("input", () => {
+    const written = texts.filter((text) => !unchanged(text)).map(({ name, value }) => [name, value]);
+    if (written.length > 0) sessionStorage.setItem(key, JSON.stringify(Object.fromEntries(written)));
     else sessionStorage.removeItem(key);
   });
+}
+
+function unchanged(text) {
+  return text.value === (text.matches("select") ? (text.querySelector("[selected]") ?? text.options[0])?.value : text.defaultValue);
 }
 
 // Whoever may answer has the question before their eyes. Opening its address

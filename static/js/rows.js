@@ -1,6 +1,7 @@
 // Rows of a session's timeline. They can be read and opened without this; here
 // they load what they show when somebody sees it, all of them open at once, and
 // keys lead from problem to problem.
+import { offerCopies } from "./copy.js";
 import { showTimes } from "./times.js";
 
 const opens = ".events li > details, .events .call-detail";
@@ -32,13 +33,8 @@ const seen = new IntersectionObserver((entries) => {
 /** Takes care of what has come to the page. */
 function arrive(root) {
   for (const place of root.querySelectorAll("[data-load]")) seen.observe(place);
-  for (const button of root.querySelectorAll("[data-copy][hidden]")) button.hidden = !navigator.clipboard;
+  offerCopies(root);
   showTimes(root);
-}
-
-async function copy(button) {
-  await navigator.clipboard.writeText(button.dataset.copy);
-  button.querySelector("span").textContent = button.dataset.done;
 }
 
 function expandAll(root) {
@@ -70,8 +66,6 @@ export function startRows(root) {
   root.addEventListener("click", (event) => {
     const tool = event.target.closest("[data-rows]");
     if (tool) act[tool.dataset.rows]();
-    const button = event.target.closest("[data-copy]");
-    if (button) copy(button);
     const more = event.target.closest("[data-part] a[data-more]");
     if (more && more.closest(".events") && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();

@@ -3,6 +3,7 @@
 package ui
 
 import (
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -59,6 +60,35 @@ func Slot(name string) string { return slotMark + name + slotMark }
 type piece struct {
 	text string
 	slot bool
+}
+
+// hyphened are words with hyphens in them, at which a line may break.
+var hyphened = regexp.MustCompile(`[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+`)
+
+// longestNumber is how long a number can be, in bytes, that is kept in one
+// piece: longer ones have to break somewhere on a narrow screen.
+const longestNumber = 24
+
+// numbered cuts a text into its numbers with hyphens in them (48-2217), which
+// are slots, and what stands between.
+func numbered(text string) []piece {
+	var all []piece
+	end := 0
+	for _, at := range hyphened.FindAllStringIndex(text, -1) {
+		word := text[at[0]:at[1]]
+		if len(word) > longestNumber || !strings.ContainsAny(word, "0123456789") {
+			continue
+		}
+		if end < at[0] {
+			all = append(all, piece{text: text[end:at[0]]})
+		}
+		all = append(all, piece{text: word, slot: true})
+		end = at[1]
+	}
+	if end < len(text) {
+		all = append(all, piece{text: text[end:]})
+	}
+	return all
 }
 
 func pieces(sentence string) []piece {

@@ -57,3 +57,22 @@ func TestATimeIsWrittenInUTCAndForMachines(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// R: UI — on a narrow screen too.
+func TestAnOrderNumberStaysInOnePiece(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Refund for order 48-2217 is above":  `Refund for order <span class="nowrap">48-2217</span> is above`,
+		"SKU-9-B":                            `<span class="nowrap">SKU-9-B</span>`,
+		"订单48-2217的退款":                       `订单<span class="nowrap">48-2217</span>的退款`,
+		"a <b>1-2</b>":                       `a &lt;b&gt;<span class="nowrap">1-2</span>&lt;/b&gt;`,
+		"Month-end sum":                      "Month-end sum",
+		"1-" + strings.Repeat("23456-", 9):   "1-" + strings.Repeat("23456-", 9),
+		"from 2026-11-30 -5 to --help a-b-c": `from <span class="nowrap">2026-11-30</span> -5 to --help a-b-c`,
+	} {
+		var b strings.Builder
+		if err := Text(text).Render(t.Context(), &b); err != nil || b.String() != want {
+			t.Errorf("%q is %q, want %q; %v", text, b.String(), want, err)
+		}
+	}
+}

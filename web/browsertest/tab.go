@@ -364,3 +364,9 @@ func (tab *Tab) NoOverflow() {
 		tab.t.Errorf("%s %s is %d px wider than the screen: %s", tab.look, tab.Path(), over, widest)
 	}
 }
+
+// Offline tells the page that the network is gone, or back.
+func (tab *Tab) Offline(gone bool) {
+	tab.t.Helper()
+	tab.do(call(network.OverrideNetworkState, network.OverrideNetworkStateParams{Offline: gone}))
+}
