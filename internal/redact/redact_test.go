@@ -219,7 +219,7 @@ func TestSecretsAreFoundByThemselves(t *testing.T) {
 	for text, gone := range map[string]string{
 		"078-05-1120\n219-09-9999\n": "219-09-9999", "+1 415 555 0132,+1 415 555 0133": "0133", "https://x.example/?auth=hunter22": "hunter22",
 		"curl -b sid=hunter22 https://x.example": "hunter22", "tool -password hunter22": "hunter22",
-		"Authorization: hunter22": "hunter22", "sent with basic Ym9iOmh1bnRlcjI= today": "Ym9iOmh1bnRlcjI",
+		"Authorization: hunter22": "hunter22", `{"said":"Authorization\f: hunter22"}`: "hunter22", "sent with basic Ym9iOmh1bnRlcjI= today": "Ym9iOmh1bnRlcjI",
 		"the awskey " + strings.Repeat("aB3/", 10): "aB3/aB3/",
 		"blob " + base64.StdEncoding.EncodeToString([]byte("AccountName=x;AccountKey="+strings.Repeat("aB3/", 20)+"==")): "YUIzL2FCMy9hQjMv",
 	} {
