@@ -72,7 +72,12 @@ func (s *sessionSource) advance(ctx context.Context, _ []live.Object, _ bool) (w
 	if w.Ops, err = s.rows(ctx, before, scale); err != nil {
 		return w, err
 	}
+	draft, err := s.site.Sessions.Draft(ctx, r.actor, v)
+	if err != nil {
+		return wireFrame{}, err
+	}
 	part := r.sessionPart(v, s.agent, t, questions)
+	part.Draft = draft.Text
 	changed, err := s.changed(ctx, s.components(part))
 	w.Ops = append(w.Ops, changed...)
 	return w, err
@@ -98,7 +103,7 @@ type component struct {
 func (s *sessionSource) components(p templates.Session) []component {
 	list := []component{
 		{"session-head", templates.SessionHead(p)}, {"session-controls", templates.SessionControls(p)},
-		{"session-now", templates.SessionNow(p)},
+		{"session-now", templates.SessionNow(p)}, {"session-draft", templates.SessionDraft(p)},
 	}
 	if p.Technical {
 		list = append(list, component{"session-axis", templates.SessionAxis(p.Axis)})

@@ -110,6 +110,27 @@ func TestASessionsPageFollowsTheSession(t *testing.T) {
 	p.answer("responder", q, choose(q, "B"))
 }
 
+// R: V6
+func TestWhatTheModelSaysStandsInThePageWhileItIsSaid(t *testing.T) {
+	t.Parallel()
+	p := working(t)
+	base := p.serve()
+	const said = "I have looked at the orders of this customer and found one that was paid twice, a week apart. I am going to look at what was promised about it. "
+	session := p.start(`
+def reply(s):
+    return [slow(60), say("` + strings.Repeat(said, 6) + `"), call("look")]
+`)
+	tab := p.tab(t, base, browsertest.Desk, "viewer")
+	tab.Go(base + templates.SessionURL(session.String()))
+	tab.Wait(`document.querySelector("#session-draft .writing-text")?.textContent.startsWith("I have looked")`)
+	tab.Shot("live-draft")
+	sound(tab)
+	if _, err := p.sessions.Cancel(t.Context(), p.people["supervisor"], p.inserter, session); err != nil {
+		t.Fatal(err)
+	}
+	tab.Wait(`document.querySelector("#session-draft").childElementCount === 0`)
+}
+
 // A page that is open while its server is killed says so, comes back by itself
 // when the server does, and has every row once, in order, without being loaded
 // anew.

@@ -65,7 +65,7 @@ func (s *sitting) ask(ctx context.Context, c *call) error {
 	}
 	if len(faults) > 0 && !(escalation.Vague(faults) && s.st.asksRefused >= asksRefusedMost) {
 		step := sessions.Step{}
-		s.addEnded(&step, c, ended{Result: tools.Refuse(escalation.Refusal(faults), tools.Meta{})}, 0)
+		s.addEnded(&step, c, ended{Result: tools.Recorded{Result: tools.Refuse(escalation.Refusal(faults), tools.Meta{})}}, 0)
 		return s.write(ctx, step)
 	}
 	c.draft = &draft
@@ -90,7 +90,7 @@ func (s *sitting) answerFromBefore(ctx context.Context, c *call, earlier escalat
 		return err
 	}
 	step := sessions.Step{}
-	s.addEnded(&step, c, ended{Result: result.WithNotices("This was decided before; nobody was asked again.")}, 0)
+	s.addEnded(&step, c, ended{Result: tools.Recorded{Result: result.WithNotices("This was decided before; nobody was asked again.")}}, 0)
 	s.addNotice(&step, "asked_again", "The same question was decided before in this session. The decision stands: "+earlier.Decision.Label+earlier.Decision.Message)
 	return s.write(ctx, step)
 }
@@ -242,7 +242,7 @@ func (s *sitting) takeAnswer(ctx context.Context, c *call) error {
 // endAnswered ends a call with a result that its answer alone makes.
 func (s *sitting) endAnswered(ctx context.Context, c *call, result tools.Result) error {
 	step := sessions.Step{}
-	s.addEnded(&step, c, ended{Result: result}, 0)
+	s.addEnded(&step, c, ended{Result: tools.Recorded{Result: result}}, 0)
 	also := []func(context.Context, pgx.Tx) error{s.applied(c)}
 	if c.sealed {
 		name := c.plan.Call.ID(s.row.ID)

@@ -165,7 +165,7 @@ func (s *sitting) startEffect(ctx context.Context, c *call) error {
 		c.plan = again
 		if again.Verdict == tools.Ended {
 			step := sessions.Step{}
-			s.addEnded(&step, c, ended{Result: *again.Result}, 0)
+			s.addEnded(&step, c, ended{Result: tools.Recorded{Result: *again.Result}}, 0)
 			return s.write(ctx, step)
 		}
 		return nil
@@ -188,7 +188,7 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 		return nil
 	}
 	step := sessions.Step{}
-	e := ended{Result: out.Result, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format), Stored: out.Kept != ""}
+	e := ended{Result: tools.Recorded{Result: out.Result}, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format), Stored: out.Kept != ""}
 	if len(out.Attempts) > 0 {
 		e.QueuedMS = max(0, millis(out.Attempts[0].StartedAt.Sub(c.plannedAt)))
 	}

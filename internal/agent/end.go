@@ -26,7 +26,7 @@ func (s *sitting) end(ctx context.Context, status sessions.Status, f *failure) e
 	for {
 		step := sessions.Step{}
 		for _, c := range s.st.openCalls() {
-			s.addEnded(&step, c, ended{Result: abandoned(c, status)}, 0)
+			s.addEnded(&step, c, ended{Result: tools.Recorded{Result: abandoned(c, status)}}, 0)
 		}
 		unresolved := s.st.unresolved()
 		step.Events = append(step.Events, sessions.NewEvent{Type: sessions.SessionEnded, Turn: s.st.turn, Step: s.st.steps,

@@ -153,7 +153,7 @@ func (s *sitting) tryFinish(ctx context.Context, c *call, before []sessions.NewE
 	e.Step.Ended = []sessions.EndedCall{{N: c.plan.Call.N, Turn: c.turn, Step: c.step, Event: len(before),
 		Tool: finishTool, Status: string(tools.StatusSucceeded), Effect: string(tools.EffectRead)}}
 	e.Step.Events = append(e.Step.Events,
-		sessions.NewEvent{Type: sessions.CallEnded, Turn: c.turn, Step: c.step, Call: c.plan.Call.N, Data: ended{Result: accepted}},
+		sessions.NewEvent{Type: sessions.CallEnded, Turn: c.turn, Step: c.step, Call: c.plan.Call.N, Data: ended{Result: tools.Recorded{Result: accepted}}},
 		sessions.NewEvent{Type: sessions.SessionEnded, Turn: s.st.turn, Step: s.st.steps, Data: sessionEnded{
 			Status: string(sessions.Completed), Outcome: string(outcome), Summary: e.Summary,
 			Evidence: e.Evidence, Unresolved: e.Unresolved, Failed: s.st.unresolved()}})
@@ -177,7 +177,7 @@ func (s *sitting) tryFinish(ctx context.Context, c *call, before []sessions.NewE
 
 func (s *sitting) refuseFinish(ctx context.Context, c *call, before []sessions.NewEvent, f *tools.Failure) error {
 	step := sessions.Step{Events: before}
-	s.addEnded(&step, c, ended{Result: tools.Refuse(f, tools.Meta{})}, 0)
+	s.addEnded(&step, c, ended{Result: tools.Recorded{Result: tools.Refuse(f, tools.Meta{})}}, 0)
 	return s.write(ctx, step)
 }
 

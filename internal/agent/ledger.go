@@ -55,7 +55,7 @@ type retried struct {
 
 // ended is call.ended: the one result of a call.
 type ended struct {
-	Result tools.Result `json:"result"`
+	Result tools.Recorded `json:"result"`
 	// Attempts are told if there was more than one, or if the one failed: of a
 	// plain success the row of the call tells all that there is.
 	Attempts []tools.Attempt `json:"attempts,omitempty"`

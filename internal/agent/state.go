@@ -262,7 +262,7 @@ func (s *state) callEnded(n int, d ended) {
 	if c == nil || !c.open() {
 		return
 	}
-	result := d.Result
+	result := d.Result.Result
 	c.result, c.tries, c.stored = &result, result.Meta().Attempts, d.Stored
 	s.ended[n] = c
 	seen := tools.Observed{N: n, Step: c.step, Tool: c.plan.Call.Tool, Exact: c.plan.Exact, Loose: c.plan.Loose, Effect: c.plan.Effect, Polling: c.plan.Polling, Result: result}

@@ -26,7 +26,11 @@ const (
 // decided about its calls.
 func (s *sitting) step(ctx context.Context) (done bool, err error) {
 	asked := time.Now()
-	reply, err := s.model.Next(ctx, request(s.version, s.registry, s.st, s.modelTries+1))
+	req := request(s.version, s.registry, s.st, s.modelTries+1)
+	said := s.listen(ctx)
+	req.Say = said.take
+	defer said.end()
+	reply, err := s.model.Next(ctx, req)
 	took := time.Since(asked)
 	if err != nil {
 		return s.modelFailed(ctx, llm.AsError(err))
@@ -116,7 +120,7 @@ func (s *sitting) writeReply(ctx context.Context, record replied, also ...func(c
 		Type: sessions.ModelReplied, Turn: s.st.turn, Step: s.st.steps, Data: record}}}
 	for _, p := range record.Plans {
 		if p.Verdict == tools.Ended {
-			s.addEnded(&step, s.st.find(p.Call.N), ended{Result: *p.Result}, 0)
+			s.addEnded(&step, s.st.find(p.Call.N), ended{Result: tools.Recorded{Result: *p.Result}}, 0)
 		}
 	}
 	if len(record.Plans) == 0 {

@@ -77,6 +77,13 @@ func (h *Hub) Tell(changed ...Object) {
 	h.sending.add(changed)
 }
 
+// TellHere says it to this process only, of what other replicas can't read.
+func (h *Hub) TellHere(changed ...Object) {
+	if h != nil {
+		h.wake(changed)
+	}
+}
+
 // wake wakes the subscribers of objects in this process.
 func (h *Hub) wake(changed []Object) {
 	h.mu.Lock()

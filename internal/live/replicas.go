@@ -70,6 +70,16 @@ func (o *outbox) add(changed []Object) {
 	o.rouse()
 }
 
+// Others says whether another replica listens, as far as is known.
+func (h *Hub) Others() bool {
+	if h == nil {
+		return false
+	}
+	h.sending.mu.Lock()
+	defer h.sending.mu.Unlock()
+	return time.Now().Before(h.sending.others)
+}
+
 func (o *outbox) rouse() {
 	select {
 	case o.wake <- struct{}{}:

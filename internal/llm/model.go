@@ -28,6 +28,9 @@ type Request struct {
 	// that was overloaded is asked the same again; the number is for the
 	// provider's logs and for playbooks that play a provider's faults.
 	Attempt int
+	// Say takes the text of the reply as it comes, piece by piece and from one
+	// goroutine, before Next returns. Nil: nobody listens.
+	Say func(piece string)
 }
 
 // Reply is one response of a model, as it came.

@@ -3,6 +3,7 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 var (
@@ -67,120 +68,6 @@ func keyByte(c byte) bool {
 	return c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("+/=\r\n -", c) >= 0
 }
 
-var digitRun = regexp.MustCompile(`[0-9](?:[ -]?[0-9]){12,}`)
-
-// cards finds payment card numbers: of a known kind, right in length and check
-// digit, and standing alone or in the groups that cards are printed in.
-func cards(s string) []span {
-	var spans []span
-	for _, at := range digitRun.FindAllStringIndex(s, -1) {
-		start, end := at[0], at[1]
-		if start > 0 && wordByte(s[start-1]) || end < len(s) && wordByte(s[end]) {
-			continue
-		}
-		if start > 1 && (s[start-1] == '.' || s[start-1] == '-') && wordByte(s[start-2]) && s[start-2] >= '0' && s[start-2] <= '9' {
-			continue // the rest of a longer number
-		}
-		spans = append(spans, cardGroups(s, start, end)...)
-	}
-	return spans
-}
-
-// cardGroups looks for cards in one run of digits and single separators.
-func cardGroups(s string, start, end int) []span {
-	type group struct{ start, end int }
-	var groups []group
-	g := group{start, start}
-	for i := start; i <= end; i++ {
-		if i == end || s[i] == ' ' || s[i] == '-' {
-			g.end = i
-			groups = append(groups, g)
-			g = group{i + 1, i + 1}
-		}
-	}
-	var spans []span
-	for i := 0; i < len(groups); i++ {
-		for j := min(len(groups)-1, i+4); j >= i; j-- {
-			a, b := groups[i].start, groups[j].end
-			part := s[a:b]
-			if j > i && strings.Contains(part, "-") && strings.Contains(part, " ") {
-				continue // mixed separators: two things side by side
-			}
-			// With dashes on the outside it is a part of some other code.
-			if i > 0 && s[a-1] == '-' || j < len(groups)-1 && s[b] == '-' {
-				continue
-			}
-			var sizes []int
-			for _, g := range groups[i : j+1] {
-				sizes = append(sizes, g.end-g.start)
-			}
-			digits := strings.NewReplacer(" ", "", "-", "").Replace(part)
-			if printedAs(sizes) && cardKind(digits) && luhn(digits) {
-				spans = append(spans, span{a, b, "card"})
-				i = j
-				break
-			}
-		}
-	}
-	return spans
-}
-
-func printedAs(sizes []int) bool {
-	switch {
-	case len(sizes) == 1:
-		return sizes[0] >= 13 && sizes[0] <= 19
-	case len(sizes) == 3 && sizes[0] == 4 && sizes[1] == 6:
-		return sizes[2] == 4 || sizes[2] == 5
-	case len(sizes) >= 4:
-		for _, n := range sizes[:len(sizes)-1] {
-			if n != 4 {
-				return false
-			}
-		}
-		return sizes[len(sizes)-1] <= 4
-	case len(sizes) == 2:
-		return sizes[0] == 8 && sizes[1] == 8 || sizes[0] == 6 && sizes[1] == 13
-	}
-	return false
-}
-
-// cardKind says whether the number begins as a card of its length does.
-func cardKind(d string) bool {
-	n := len(d)
-	has := func(from, to string) bool { p := d[:len(from)]; return p >= from && p <= to }
-	switch {
-	case n < 13 || n > 19:
-		return false
-	case d[0] == '4':
-		return n == 13 || n == 16 || n == 19
-	case has("51", "55"), has("2221", "2720"):
-		return n == 16
-	case has("34", "34"), has("37", "37"):
-		return n == 15
-	case has("300", "305"), has("36", "36"), has("38", "39"):
-		return n >= 14
-	case has("6011", "6011"), has("644", "649"), has("65", "65"), has("62", "62"), has("3528", "3589"):
-		return n >= 16
-	case has("5018", "5018"), has("5020", "5020"), has("5038", "5038"), has("6304", "6304"), has("6759", "6763"):
-		return true
-	}
-	return false
-}
-
-func luhn(d string) bool {
-	sum := 0
-	for i := range len(d) {
-		n := int(d[len(d)-1-i] - '0')
-		if i%2 == 1 {
-			if n *= 2; n > 9 {
-				n -= 9
-			}
-		}
-		sum += n
-	}
-	return sum%10 == 0
-}
-
 var ibanLength = map[string]int{
 	"AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BR": 29, "BY": 28,
 	"CH": 21, "CR": 22, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "DO": 28, "EE": 20, "EG": 29, "ES": 24, "FI": 18,
@@ -191,41 +78,65 @@ var ibanLength = map[string]int{
 	"SK": 24, "SM": 27, "ST": 25, "SV": 28, "TL": 23, "TN": 24, "TR": 26, "UA": 29, "VA": 22, "VG": 24, "XK": 20,
 }
 
-var ibanStart = regexp.MustCompile(`(?:^|[^A-Za-z0-9_])([A-Z]{2}[0-9]{2})[ ]?[A-Z0-9]`)
-
-// ibans finds account numbers by country, length and the remainder of 97.
+// ibans finds account numbers by country, length and the remainder of 97, where a
+// word begins. What only looks like the beginning of one is stepped over.
 func ibans(s string) []span {
 	var spans []span
-	for at := 0; at < len(s); {
-		m := ibanStart.FindStringSubmatchIndex(s[at:])
-		if m == nil {
-			break
+	for i := 0; i < len(s); i++ {
+		if i > 0 && wordByte(s[i-1]) {
+			continue
 		}
-		start := at + m[2]
-		at = start + 4
-		var digits []byte
-		i := start
-		for want := ibanLength[s[start:start+2]]; i < len(s) && len(digits) < want; i++ {
-			c := s[i]
-			if c == ' ' && i > start && s[i-1] != ' ' {
+		for ibanBegins(s, i) {
+			end, ok := ibanAt(s, i)
+			if !ok {
+				i += 4
 				continue
 			}
-			if !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z') {
-				break
-			}
-			digits = append(digits, c)
-		}
-		if len(digits) > 0 && len(digits) == ibanLength[s[start:start+2]] && (i == len(s) || !wordByte(s[i])) && mod97(digits) {
-			spans = append(spans, span{start, i, "iban"})
-			at = i
+			spans = append(spans, span{i, end, "iban"})
+			i = end
 		}
 	}
 	return spans
 }
 
+// ibanBegins says whether a country and check digits stand at i, and more behind
+// them.
+func ibanBegins(s string, i int) bool {
+	if i+4 >= len(s) || !upper(s[i]) || !upper(s[i+1]) || kinds[s[i+2]]&kinds[s[i+3]]&isDigit == 0 {
+		return false
+	}
+	c := s[i+4]
+	if c == ' ' && i+5 < len(s) {
+		c = s[i+5]
+	}
+	return upper(c) || kinds[c]&isDigit != 0
+}
+
+// ibanAt is where the account number that begins at start ends.
+func ibanAt(s string, start int) (end int, ok bool) {
+	want := ibanLength[s[start:start+2]]
+	var number [34]byte
+	n, i := 0, start
+	for ; i < len(s) && n < want; i++ {
+		c := s[i]
+		if c == ' ' && i > start && s[i-1] != ' ' {
+			continue
+		}
+		if !upper(c) && kinds[c]&isDigit == 0 {
+			break
+		}
+		number[n] = c
+		n++
+	}
+	return i, want > 0 && n == want && (i == len(s) || !wordByte(s[i])) && mod97(number[:n])
+}
+
+func upper(c byte) bool { return c >= 'A' && c <= 'Z' }
+
 func mod97(iban []byte) bool {
 	rem := 0
-	for _, c := range append(append([]byte{}, iban[4:]...), iban[:4]...) {
+	for i := range iban {
+		c := iban[(i+4)%len(iban)]
 		if c >= 'A' {
 			rem = (rem*100 + int(c-'A') + 10) % 97
 		} else {
@@ -234,6 +145,66 @@ func mod97(iban []byte) bool {
 	}
 	return rem == 1
 }
+
+// ssnAt says whether a US social security number stands at i, where 11 bytes are,
+// by itself.
+func ssnAt(s string, i int) bool {
+	for k := range 11 {
+		if dash := k == 3 || k == 6; dash && s[i+k] != '-' || !dash && kinds[s[i+k]]&isDigit == 0 {
+			return false
+		}
+	}
+	before := i > 0 && (wordByte(s[i-1]) || s[i-1] == '.' || s[i-1] == '-')
+	after := i+11 < len(s) && (wordByte(s[i+11]) || s[i+11] == '-')
+	return !before && !after && validSSN(s[i:i+11])
+}
+
+func ssns(s string) []span {
+	var spans []span
+	for i := 0; i+11 <= len(s); i++ {
+		if s[i+3] == '-' && ssnAt(s, i) {
+			spans = append(spans, span{i, i + 11, "ssn"})
+			i += 10
+		}
+	}
+	return spans
+}
+
+// phoneHere is a number with its country's code. Without one too much looks like
+// a phone.
+var phoneHere = regexp.MustCompile(`^(\+[1-9](?:[ .()-]{0,2}[0-9]){9,14})(?:$|[^\w])`)
+
+// longestPhone is as many bytes as phoneHere looks at.
+const longestPhone = 2 + 14*3 + utf8.UTFMax
+
+// phoneAt is where the phone number whose + stands at i ends.
+func phoneAt(s string, i int) (end int, ok bool) {
+	if i+1 == len(s) || s[i+1] < '1' || s[i+1] > '9' || i > 0 && (wordByte(s[i-1]) || strings.IndexByte("+./-", s[i-1]) >= 0) {
+		return 0, false
+	}
+	m := phoneHere.FindStringSubmatchIndex(s[i:min(len(s), i+longestPhone)])
+	if m == nil {
+		return 0, false
+	}
+	return i + m[3], true
+}
+
+func phones(s string) []span {
+	var spans []span
+	for i := 0; i < len(s); i++ {
+		if s[i] != '+' {
+			continue
+		}
+		if end, ok := phoneAt(s, i); ok {
+			spans = append(spans, span{i, end, "phone"})
+			i = end - 1
+		}
+	}
+	return spans
+}
+
+// nationalID is the form of a Chinese resident's number.
+var nationalID = regexp.MustCompile(`\b([1-9][0-9]{5}(?:18|19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx])\b`)
 
 func validSSN(s string) bool {
 	area, group, serial := s[:3], s[4:6], s[7:]

@@ -2,7 +2,6 @@ package redact
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -31,16 +30,58 @@ var plainValues = map[string]bool{
 
 // secretField says whether a field of this name holds a secret.
 func secretField(name string) bool {
-	if !hintsAtSecret(name) || !onlySecret.MatchString(name) || pageToken.MatchString(name) {
+	if !endsSecret(name) || !onlySecret.MatchString(name) || pageToken.MatchString(name) {
 		return false
 	}
 	return !shortName.MatchString(name) || shortWhole.MatchString(name)
 }
 
-// hintsAtSecret is a quick way to say no.
-func hintsAtSecret(name string) bool {
-	lower := asciiLower(name)
-	return slices.ContainsFunc(fieldHints, func(h string) bool { return strings.Contains(lower, h) })
+// endsSecret is a quick way to say no: whether the name ends as onlySecret wants
+// it to. Every field of a document is asked.
+func endsSecret(name string) bool {
+	one := trimFold(name, "s")
+	if one == "" {
+		return false
+	}
+	switch one[len(one)-1] | 0x20 {
+	case 'c':
+		return endsFold(one, "cvc")
+	case 'd':
+		return endsFold(one, "password") || endsFold(one, "passwd") || endsFold(one, "pwd") || endsFold(one, "id") && endsKey(trimFold(trimFold(one[:len(one)-2], "_"), "s"))
+	case 'e':
+		return endsFold(one, "passphrase") || endsFold(one, "passcode")
+	case 'l':
+		return endsFold(one, "credential")
+	case 'n':
+		return endsFold(one, "token") || endsFold(one, "pin")
+	case 'r':
+		return endsFold(one, "bearer")
+	case 't':
+		return endsFold(one, "secret")
+	case 'v':
+		return endsFold(one, "cvv")
+	case 'y':
+		return endsKey(one)
+	}
+	return false
+}
+
+// endsKey says whether the name ends as that of a key of the kind that is kept
+// secret; a token or a secret may have an id, too.
+func endsKey(name string) bool {
+	if !endsFold(name, "key") {
+		return endsFold(name, "token") || endsFold(name, "secret")
+	}
+	whose := name[:len(name)-3]
+	if n := len(whose); n > 0 && (whose[n-1] == '_' || whose[n-1] == ' ' || whose[n-1] == '-') {
+		whose = whose[:n-1]
+	}
+	for _, w := range [...]string{"api", "access", "auth", "account", "encryption", "signing", "master", "shared", "private", "client", "service"} {
+		if endsFold(whose, w) {
+			return true
+		}
+	}
+	return false
 }
 
 // namedSecret checks a field and its value.

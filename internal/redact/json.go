@@ -3,6 +3,7 @@ package redact
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 )
 
 // JSON masks the secrets of a JSON document: fields that a pointer marks, fields
@@ -14,48 +15,70 @@ import (
 // at any depth; steps into arrays may be left out, and * stands for any one
 // step. The whole value is masked, also an object; null stays.
 func (r *Redactor) JSON(doc json.RawMessage) json.RawMessage {
-	if out, ok := r.document(string(doc)); ok {
-		return json.RawMessage(out)
+	if !json.Valid(doc) {
+		return json.RawMessage(quote(r.text(string(doc))))
 	}
-	return json.RawMessage(quote(r.text(string(doc))))
+	s := string(doc)
+	if !r.takeApart(s, r.signs(s)) {
+		return doc
+	}
+	return json.RawMessage(r.document(s))
 }
 
-// Sensitive lists the values that pointers mark in a document, so that they can
-// be known wherever else they turn up.
+// takeApart says whether a document with these signs must be taken apart to be
+// masked. If nothing in its whole text is a sign, then nothing in a part of it
+// is, unless what is written there is not what is meant.
+func (r *Redactor) takeApart(doc string, found sign) bool {
+	return found != 0 || len(r.pointers) > 0 || r.patterns || r.holdsKnown(doc)
+}
+
+// Sensitive lists the values that pointers, or their own names, mark in a
+// document, so that they can be known wherever else they turn up.
 func Sensitive(doc json.RawMessage, pointers []string) []Known {
-	r := &Redactor{}
-	r.addPointers(pointers)
-	w := &walker{r: r, s: string(doc), collect: true}
-	if !json.Valid(doc) {
+	s := string(doc)
+	if len(pointers) == 0 && signs(s)&(signKey|signBackslash) == 0 || !json.Valid(doc) {
 		return nil
 	}
+	r := &Redactor{}
+	r.addPointers(pointers)
+	w := &walker{r: r, s: s, collect: true}
 	w.value("", false)
 	return w.found
 }
 
-// document is String for a JSON document; ok is false if s is none.
-func (r *Redactor) document(s string) (string, bool) {
-	if !json.Valid([]byte(s)) {
-		return "", false
-	}
+// document is String for a valid JSON document.
+func (r *Redactor) document(s string) string {
 	w := &walker{r: r, s: s}
 	w.space()
 	w.value("", false)
-	w.space()
-	return string(w.out), true
+	return w.done()
 }
 
-// walker copies a valid document, scalar by scalar. It can rely on the syntax;
-// json.Valid has also bounded the depth.
+// walker reads a valid document, scalar by scalar, and puts what is masked in its
+// place. It can rely on the syntax; json.Valid has also bounded the depth.
 type walker struct {
 	r    *Redactor
 	s    string
 	i    int
-	out  []byte
+	out  []byte // the document with its changes, as far as copied; nil before the first
+	upTo int    // of s that is in out
 	path []step
 
 	collect bool
 	found   []Known
+}
+
+// put writes text in place of what stands from start to where the walker is.
+func (w *walker) put(start int, text string) {
+	w.out = append(append(w.out, w.s[w.upTo:start]...), text...)
+	w.upTo = w.i
+}
+
+func (w *walker) done() string {
+	if w.out == nil {
+		return w.s
+	}
+	return string(append(w.out, w.s[w.upTo:]...))
 }
 
 type step struct {
@@ -64,24 +87,22 @@ type step struct {
 }
 
 func (w *walker) space() {
-	for w.i < len(w.s) && strings.IndexByte(" \t\r\n", w.s[w.i]) >= 0 {
-		w.out = append(w.out, w.s[w.i])
+	for w.i < len(w.s) && (w.s[w.i] == ' ' || w.s[w.i] == '\n' || w.s[w.i] == '\t' || w.s[w.i] == '\r') {
 		w.i++
 	}
 }
 
-func (w *walker) byte() { w.out = append(w.out, w.s[w.i]); w.i++ }
-
-// value copies the next value. key is the name that it stands under; marked says
+// value reads the next value. key is the name that it stands under; marked says
 // that a pointer or a name marks it.
 func (w *walker) value(key string, marked bool) {
 	marked = marked || w.marked()
 	switch c := w.s[w.i]; {
 	case marked && (c == '{' || c == '['):
-		start, mark := w.i, len(w.out)
+		start, mark, upTo := w.i, len(w.out), w.upTo
 		w.container(key, w.collect)
 		if raw := w.s[start:w.i]; strings.Trim(raw, "[]{} \t\r\n") != "" {
-			w.out = append(w.out[:mark], quote(w.r.placeholder("field", raw))...)
+			w.out, w.upTo = w.out[:mark], upTo // the whole is masked, not its parts
+			w.put(start, quote(w.r.placeholder("field", raw)))
 		}
 	case c == '{' || c == '[':
 		w.container(key, false)
@@ -94,67 +115,73 @@ func (w *walker) value(key string, marked bool) {
 
 func (w *walker) container(key string, marked bool) {
 	object := w.s[w.i] == '{'
-	w.byte()
+	elements := marked || !object && secretField(key)
+	w.i++
 	w.space()
-	for n := 0; w.s[w.i] != '}' && w.s[w.i] != ']'; n++ {
+	for w.s[w.i] != '}' && w.s[w.i] != ']' {
 		if w.s[w.i] == ',' {
-			w.byte()
+			w.i++
 			w.space()
 		}
-		name := key
+		name, inside := key, elements
 		if object {
 			name = w.key()
 			w.space()
-			w.byte() // the colon
+			w.i++ // the colon
 			w.space()
+			inside = marked || secretField(name)
 		}
 		w.path = append(w.path, step{name, !object})
-		w.value(name, marked || object && secretField(name) || !object && secretField(key))
+		w.value(name, inside)
 		w.path = w.path[:len(w.path)-1]
 		w.space()
 	}
-	w.byte()
+	w.i++
 }
 
-// raw takes the next string token.
-func (w *walker) raw() (token, text string) {
-	start := w.i
+// string reads the next string.
+func (w *walker) string() string {
+	start, plain := w.i, true
 	for w.i++; w.s[w.i] != '"'; w.i++ {
 		if w.s[w.i] == '\\' {
+			plain = false
 			w.i++
 		}
 	}
 	w.i++
-	token = w.s[start:w.i]
-	_ = json.Unmarshal([]byte(token), &text) // the document is valid
-	return token, text
+	if text := w.s[start+1 : w.i-1]; plain && utf8.ValidString(text) {
+		return text
+	}
+	var text string
+	_ = json.Unmarshal([]byte(w.s[start:w.i]), &text) // the document is valid
+	return text
 }
 
 func (w *walker) key() string {
-	token, text := w.raw()
+	start := w.i
+	text := w.string()
 	if masked := w.r.text(text); masked != text {
-		token = quote(masked)
+		w.put(start, quote(masked))
 	}
-	w.out = append(w.out, token...)
 	return text
 }
 
 func (w *walker) text(key string, marked bool) {
-	token, text := w.raw()
+	start := w.i
+	text := w.string()
 	switch {
 	case marked && w.collect:
 		w.found = append(w.found, Known{safeName(key), text})
 	case marked && text != "" && !isPlaceholder(text) && !plainValues[strings.ToLower(text)]:
-		token = quote(w.r.placeholder(markedName(key), text))
+		w.put(start, quote(w.r.placeholder(markedName(key), text)))
 	case !w.collect:
 		if masked := w.r.under(key, text); masked != text {
-			token = quote(masked)
+			w.put(start, quote(masked))
 		}
 	}
-	w.out = append(w.out, token...)
 }
 
-// bare copies a number, true, false or null.
+// bare reads a number, true, false or null.
 func (w *walker) bare(key string, marked bool) {
 	start := w.i
 	for w.i < len(w.s) && strings.IndexByte(",]} \t\r\n", w.s[w.i]) < 0 {
@@ -167,11 +194,12 @@ func (w *walker) bare(key string, marked bool) {
 	case marked && w.collect:
 		w.found = append(w.found, Known{safeName(key), token})
 	case marked && namedOrPointed(w, key, token):
-		token = quote(w.r.placeholder(markedName(key), token))
-	case !w.collect && len(w.r.find(token)) > 0:
-		token = quote(w.r.text(token))
+		w.put(start, quote(w.r.placeholder(markedName(key), token)))
+	case !w.collect:
+		if masked := w.r.text(token); masked != token {
+			w.put(start, quote(masked))
+		}
 	}
-	w.out = append(w.out, token...)
 }
 
 // namedOrPointed keeps counters ("token": 512) that only their name marks.
@@ -181,8 +209,23 @@ func namedOrPointed(w *walker, key, token string) bool {
 
 // telling are keys that say what their value is, though it is no plain secret.
 func telling(key string) bool {
-	lower := asciiLower(key)
-	return strings.Contains(lower, "authorization") || strings.Contains(lower, "cookie") || strings.Contains(lower, "aws") || strings.Contains(lower, "accountkey")
+	for i := range len(key) {
+		switch key[i] | 0x20 { // the rarest letter of each
+		case 'w':
+			if endsFold(key[:i+1], "aw") && startsFold(key[i:], "ws") {
+				return true
+			}
+		case 'k':
+			if endsFold(key[:i+1], "cook") && startsFold(key[i:], "kie") || endsFold(key[:i+1], "accountk") && startsFold(key[i:], "key") {
+				return true
+			}
+		case 'z':
+			if endsFold(key[:i+1], "authoriz") && startsFold(key[i:], "zation") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // under masks a string that stands under a key, so that what the key says of it

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"html"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -28,6 +29,67 @@ func (r *Redactor) addKnown(known []Known) {
 	// Longest first, so that a value inside another does not name it.
 	slices.SortStableFunc(r.forms, func(a, b form) int { return len(b.text) - len(a.text) })
 	r.forms = slices.CompactFunc(r.forms, func(a, b form) bool { return a.text == b.text })
+	if len(r.forms) > 0 {
+		r.starts = newStarts(r.forms)
+	}
+}
+
+// starts finds out in one reading whether a text holds any of many forms. It has
+// them by a hash of their first four bytes.
+type starts struct {
+	first [1 << startBits]uint16 // 1 + the index of the first form of a hash
+	next  []uint16               // of each form: 1 + the next of its hash
+}
+
+const startBits = 11
+
+func newStarts(forms []form) *starts {
+	st := &starts{next: make([]uint16, len(forms))}
+	for i, f := range forms[:min(len(forms), math.MaxUint16-1)] {
+		h := startHash(uint32(f.text[0])<<24 | uint32(f.text[1])<<16 | uint32(f.text[2])<<8 | uint32(f.text[3]))
+		st.next[i], st.first[h] = st.first[h], uint16(i+1)
+	}
+	return st
+}
+
+func startHash(first uint32) uint32 { return first * 2654435769 >> (32 - startBits) }
+
+// holdsKnown says whether any known value is in s, in any form.
+func (r *Redactor) holdsKnown(s string) bool {
+	if len(r.forms) == 0 {
+		return false
+	}
+	if len(r.forms) > math.MaxUint16-1 {
+		return true // more than starts can hold: they are searched one by one
+	}
+	var four uint32
+	for i := range len(s) {
+		four = four<<8 | uint32(s[i])
+		if i < 3 {
+			continue
+		}
+		for f := r.starts.first[startHash(four)]; f != 0; f = r.starts.next[f-1] {
+			if strings.HasPrefix(s[i-3:], r.forms[f-1].text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *Redactor) findKnown(s string) []span {
+	var spans []span
+	for _, f := range r.forms {
+		for i := 0; ; {
+			k := strings.Index(s[i:], f.text)
+			if k < 0 {
+				break
+			}
+			spans = append(spans, span{i + k, i + k + len(f.text), f.name})
+			i += k + len(f.text)
+		}
+	}
+	return spans
 }
 
 // Mask replaces known values, in all their encoded forms, and nothing else: for

@@ -19,6 +19,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -64,8 +65,11 @@ type Redactor struct {
 	key      []byte
 	forms    []form
 	longest  int // of the known forms, in bytes
+	starts   *starts
 	pointers [][]string
 	rules    []rule
+	patterns bool // some rules are an operator's, which have no sign
+	off      sign
 }
 
 // New makes a redactor. The error is about a pattern that does not compile.
@@ -77,10 +81,15 @@ func New(o Options) (*Redactor, error) {
 	}
 	for _, rule := range builtin {
 		if slices.Contains(o.Pass, rule.name) || rule.name == "email" && !o.MaskEmail {
+			r.off |= rule.sign
 			continue
 		}
 		r.rules = append(r.rules, rule)
 	}
+	for _, rule := range r.rules {
+		r.off &^= rule.sign // one sign may be for rules of several names
+	}
+	r.patterns = len(o.Patterns) > 0
 	for _, p := range o.Patterns {
 		re, err := regexp.Compile(p.Expr)
 		if err != nil {
@@ -95,6 +104,9 @@ func New(o Options) (*Redactor, error) {
 
 // With is r that knows further values and sensitive fields: those of one call.
 func (r *Redactor) With(known []Known, pointers []string) *Redactor {
+	if len(known) == 0 && len(pointers) == 0 {
+		return r
+	}
 	c := *r
 	c.forms = slices.Clone(r.forms)
 	c.pointers = slices.Clone(r.pointers)
@@ -109,12 +121,16 @@ func (r *Redactor) Longest() int { return r.longest }
 
 // String masks the secrets of a text. A text that is a JSON document stays one.
 func (r *Redactor) String(s string) string {
+	found := r.signs(s)
 	if t := strings.TrimSpace(s); len(t) > 1 && (t[0] == '{' || t[0] == '[') {
-		if out, ok := r.document(s); ok {
-			return out
+		if !r.takeApart(s, found) {
+			return s
+		}
+		if json.Valid([]byte(s)) {
+			return r.document(s)
 		}
 	}
-	return r.text(s)
+	return r.replace(s, r.findWith(s, found))
 }
 
 // text masks a text that is no JSON document.
@@ -126,33 +142,41 @@ type span struct {
 	name       string
 }
 
+// signs are those of s, without those of rules that are not in force.
+func (r *Redactor) signs(s string) sign { return signs(s) &^ r.off }
+
 // find lists the secrets of s, apart from each other and in order.
-func (r *Redactor) find(s string) []span {
-	spans := r.findIn(s)
-	for _, v := range views(s) {
-		for _, sp := range r.findIn(v.text) {
-			spans = append(spans, span{v.at[sp.start], v.at[sp.end], sp.name})
+func (r *Redactor) find(s string) []span { return r.findWith(s, r.signs(s)) }
+
+func (r *Redactor) findWith(s string, found sign) []span {
+	spans := r.findIn(s, found)
+	if found&(signPercent|signEscape) != 0 {
+		for _, v := range views(s) {
+			for _, sp := range r.findIn(v.text, r.signs(v.text)) {
+				spans = append(spans, span{v.at[sp.start], v.at[sp.end], sp.name})
+			}
 		}
 	}
-	spans = append(spans, r.findEncoded(s)...)
+	if found&signEncoded != 0 {
+		spans = append(spans, r.findEncoded(s)...)
+	}
+	if len(spans) == 0 {
+		return nil
+	}
 	return merge(around(s, spans))
 }
 
-func (r *Redactor) findIn(s string) []span {
+// findIn searches a text of these signs as it is written.
+func (r *Redactor) findIn(s string, found sign) []span {
 	var spans []span
-	for _, f := range r.forms {
-		for i := 0; ; {
-			k := strings.Index(s[i:], f.text)
-			if k < 0 {
-				break
-			}
-			spans = append(spans, span{i + k, i + k + len(f.text), f.name})
-			i += k + len(f.text)
-		}
+	if r.holdsKnown(s) {
+		spans = r.findKnown(s)
 	}
-	lower, digits := asciiLower(s), countDigits(s)
-	for _, rule := range r.rules {
-		if rule.hinted(lower, digits) {
+	if found == 0 && !r.patterns {
+		return spans
+	}
+	for i := range r.rules {
+		if rule := &r.rules[i]; rule.sign == 0 || found&rule.sign != 0 {
 			spans = append(spans, rule.find(s)...)
 		}
 	}
@@ -270,24 +294,4 @@ func safeName(s string) string {
 		return "secret"
 	}
 	return s
-}
-
-func countDigits(s string) (n int) {
-	for i := range len(s) {
-		if s[i] >= '0' && s[i] <= '9' {
-			n++
-		}
-	}
-	return n
-}
-
-// asciiLower lowers ASCII letters alone, so that positions stay.
-func asciiLower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c + 32
-		}
-	}
-	return string(b)
 }

@@ -211,6 +211,21 @@ func TestNumbersWithCheckDigits(t *testing.T) {
 	}
 }
 
+// Each of these was once taken only with something else beside it.
+// R: O3
+func TestSecretsAreFoundByThemselves(t *testing.T) {
+	t.Parallel()
+	r := session(t, redact.Options{})
+	for text, gone := range map[string]string{
+		"078-05-1120\n219-09-9999\n": "219-09-9999", "+1 415 555 0132,+1 415 555 0133": "0133", "https://x.example/?auth=hunter22": "hunter22",
+		"curl -b sid=hunter22 https://x.example": "hunter22", "tool -password hunter22": "hunter22",
+	} {
+		if got := r.String(text); strings.Contains(got, gone) {
+			t.Errorf("%s stayed in %s", gone, got)
+		}
+	}
+}
+
 // R: O3
 func TestEmailIsMaskedOnlyWhenAsked(t *testing.T) {
 	t.Parallel()

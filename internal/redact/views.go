@@ -133,6 +133,36 @@ func base64Byte(c byte) bool {
 	return wordByte(c) || c == '+' || c == '/' || c == '-'
 }
 
+// leastToken is how many bytes of inToken every token holds in a row.
+const leastToken = 13
+
+// mayHoldToken says whether a run of base64 decodes to as much text in a row as a
+// token has at least. Ids and hashes decode to anything but text.
+func mayHoldToken(run string) bool {
+	text := 0
+	for ; len(run) >= 4; run = run[4:] {
+		bits := sextets[run[0]]<<18 | sextets[run[1]]<<12 | sextets[run[2]]<<6 | sextets[run[3]]
+		for shift := 16; shift >= 0; shift -= 8 {
+			if kinds[byte(bits>>shift)]&inToken == 0 {
+				text = 0
+			} else if text++; text >= leastToken {
+				return true
+			}
+		}
+	}
+	// What is left holds two bytes at most, of which the second may be anything.
+	return text+2 >= leastToken
+}
+
+// sextets are the values of base64's characters, those of both alphabets.
+var sextets = func() (v [256]uint32) {
+	for i, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
+		v[c] = uint32(i)
+	}
+	v['-'], v['_'] = v['+'], v['/']
+	return v
+}()
+
 // findEncoded finds base64 whose decoded text holds a token; the whole run is
 // masked, since a cut in it would show half of the token.
 func (r *Redactor) findEncoded(s string) []span {
@@ -147,9 +177,9 @@ func (r *Redactor) findEncoded(s string) []span {
 			continue
 		}
 		text := string(b)
-		lower, digits := asciiLower(text), countDigits(text)
+		found := signs(text)
 		for _, rule := range tokens {
-			if rule.hinted(lower, digits) && len(rule.find(text)) > 0 {
+			if found&rule.sign != 0 && len(rule.find(text)) > 0 {
 				spans = append(spans, span{start, end, rule.name})
 				break
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -81,6 +82,7 @@ type Store struct {
 	db     postgres.DB
 	hub    *live.Hub
 	writer stepWriter
+	drafts sync.Map // of sessions that run in this process: id.Session to Draft
 }
 
 // NewStore works on db, and tells hub what it has changed.

@@ -53,7 +53,9 @@ func Sweep(ctx context.Context, db postgres.DB, inserter *jobs.Inserter, log *sl
 		case <-takeOver.C:
 			_, err = TakeOver(ctx, db, inserter)
 		case <-stranded.C:
-			_, err = Refloat(ctx, db, inserter)
+			if _, err = Refloat(ctx, db, inserter); err == nil {
+				err = ForgetDrafts(ctx, db)
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			log.Warn("sweep failed; the next one tries again", "err", err)
@@ -80,14 +82,15 @@ func WakeDue(ctx context.Context, db postgres.DB, inserter *jobs.Inserter) (int,
 	return requeue(ctx, db, inserter, sqlWakeDue, sweepBatch)
 }
 
-// A session and its job are queued in one transaction; but a job can be lost to
+// The jobs that wait or run are found by their state and hashed; no index of
+// what is in a job is needed. A session and its job are queued in one transaction; but a job can be lost to
 // a client that comes back from the dead and completes it while another has it.
 const sqlStranded = `
 select id from sessions s
 where status = 'queued' and not exists (
     select from river_job j
     where j.kind = 'session.run' and j.state in ('available', 'pending', 'retryable', 'running', 'scheduled')
-      and j.args @> jsonb_build_object('session', 'ses_' || replace(s.id::text, '-', '')))
+      and j.args ->> 'session' = 'ses_' || replace(s.id::text, '-', ''))
 order by id limit $1 for no key update skip locked`
 
 // Refloat gives a new job to queued sessions that have none, and returns how

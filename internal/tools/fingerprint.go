@@ -3,6 +3,7 @@ package tools
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -16,7 +17,7 @@ import (
 
 // keyed is an HMAC over parts, each with its length before it, so that no two
 // lists of parts give the same text.
-func keyed(key []byte, parts ...string) string {
+func keyed(key []byte, parts ...string) []byte {
 	mac := hmac.New(sha256.New, key)
 	var n [8]byte
 	for _, p := range parts {
@@ -24,24 +25,30 @@ func keyed(key []byte, parts ...string) string {
 		mac.Write(n[:])
 		mac.Write([]byte(p))
 	}
-	return hex.EncodeToString(mac.Sum(nil))
+	return mac.Sum(nil)
+}
+
+// fingerprint is keyed, short: two of a plan are stored for every call for ever,
+// and told apart within one session. 96 bits do for that.
+func fingerprint(key []byte, parts ...string) string {
+	return base64.RawURLEncoding.EncodeToString(keyed(key, parts...)[:12])
 }
 
 // exactFingerprint names a tool with exactly these arguments. args are canonical
 // or, if they were no JSON, the raw text.
 func exactFingerprint(k Keys, tool, args string) string {
-	return keyed(k.Fingerprint, "exact", tool, args)[:32]
+	return fingerprint(k.Fingerprint, "exact", tool, args)
 }
 
 // looseFingerprint names a tool with arguments that look like these: width,
 // accents' encoding, case, space and punctuation don't count.
 func looseFingerprint(k Keys, tool, args string) string {
-	return keyed(k.Fingerprint, "loose", tool, loosen(args))[:32]
+	return fingerprint(k.Fingerprint, "loose", tool, loosen(args))
 }
 
 // approvalDigest names exactly what a person approves.
 func approvalDigest(k Keys, tool, hash, policy string, args json.RawMessage) string {
-	return keyed(k.Approval, "approval", tool, hash, policy, string(args))
+	return hex.EncodeToString(keyed(k.Approval, "approval", tool, hash, policy, string(args)))
 }
 
 // loosen folds a canonical document, keeping what separates its values: of a

@@ -25,7 +25,16 @@ type presenter struct {
 	pages    bool // read_output is there
 }
 
-func (p presenter) text(s string) string { return p.redactor.String(clean.Text(p.redactor.String(s))) }
+// text is redacted before it is cleaned, since what is not to be seen may hold a
+// secret, and again if cleaning put together what was apart.
+func (p presenter) text(s string) string {
+	masked := p.redactor.String(s)
+	cleaned := clean.Text(masked)
+	if cleaned == masked {
+		return cleaned
+	}
+	return p.redactor.String(cleaned)
+}
 
 func (p presenter) json(doc json.RawMessage) json.RawMessage {
 	if doc == nil {

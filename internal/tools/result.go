@@ -64,6 +64,9 @@ func Succeed(out Output, meta Meta) (Result, error) {
 	if meta.ContentType == "" {
 		meta.ContentType = out.ContentType
 	}
+	if meta.ContentType == "" {
+		meta.ContentType = plainType(data)
+	}
 	w := wire{
 		Status: Success, Data: compact(data), State: out.State,
 		Completed: out.Completed, Failed: out.Failed, Skipped: out.Skipped,
@@ -198,12 +201,18 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return marshal(r.w)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and checks it.
+// UnmarshalJSON reads what MarshalJSON writes, and what Recorded writes, and
+// checks it.
 func (r *Result) UnmarshalJSON(b []byte) error {
-	var w wire
-	if err := json.Unmarshal(b, &w); err != nil {
+	var read struct {
+		wire
+		Meta recordedMeta `json:"meta"`
+	}
+	if err := json.Unmarshal(b, &read); err != nil {
 		return fmt.Errorf("read result: %w", err)
 	}
+	w := read.wire
+	w.Meta = read.Meta.whole(w)
 	if w.Notices == nil {
 		w.Notices = []string{}
 	}

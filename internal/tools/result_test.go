@@ -77,6 +77,58 @@ func TestResultRefusesBothAndNeither(t *testing.T) {
 	}
 }
 
+// The ledger leaves out what goes without saying, and what is read back says it.
+// R: S1, L2
+func TestRecordedResultSaysTheSame(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		meta := Meta{
+			Attempts: rapid.IntRange(0, 3).Draw(t, "attempts"), DurationMS: rapid.Int64Range(0, 2).Draw(t, "ms"),
+			ContentType: rapid.SampledFrom([]string{"", "application/json", "text/plain"}).Draw(t, "type"),
+		}
+		r := Refuse(Fail(Timeout, "It took too long."), meta)
+		if data := rapid.SampledFrom([]string{"", `{"a":1}`, `[]`, `"text"`, `null`, `1`}).Draw(t, "data"); data != "" {
+			var err error
+			if r, err = Succeed(Output{Data: json.RawMessage(data), Notices: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "notices")}, meta); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, _ := json.Marshal(r)
+		recorded, err := json.Marshal(Recorded{r})
+		if err != nil || len(recorded) > len(want) {
+			t.Fatalf("recorded %s (%v), whole %s", recorded, err, want)
+		}
+		var back Result
+		if err := json.Unmarshal(recorded, &back); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := json.Marshal(back); string(got) != string(want) {
+			t.Fatalf("%s was recorded as %s and read as %s", want, recorded, got)
+		}
+	})
+	usual, _ := Succeed(Output{Data: json.RawMessage(`{"a":1}`)}, Meta{Attempts: 1})
+	if got, _ := json.Marshal(Recorded{usual}); string(got) != `{"status":"success","data":{"a":1}}` {
+		t.Errorf("the usual result takes %s", got)
+	}
+	if _, err := json.Marshal(Recorded{}); err == nil {
+		t.Error("the zero result was recorded")
+	}
+}
+
+// A ledger of before has all members, and means the same.
+// R: S1
+func TestResultsOfAnOldLedgerAreRead(t *testing.T) {
+	t.Parallel()
+	const old = `{"status":"success","data":{"a":1},"notices":[],"meta":{"duration_ms":0,"attempts":0,"content_type":"application/json"}}`
+	var r Result
+	if err := json.Unmarshal([]byte(old), &r); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := json.Marshal(r); string(got) != old {
+		t.Errorf("%s became %s", old, got)
+	}
+}
+
 // Tool output can't forge where it ends: it stands inside one JSON string.
 // R: L2
 func TestToolOutputStaysInsideItsValue(t *testing.T) {

@@ -89,7 +89,7 @@ type entry struct {
 	// call.retried: the attempt that failed.
 	tools.Attempt
 	NextMS int64 `json:"next_ms"`
-	// call.ended. The result stays as it was written.
+	// call.ended. Of the result the ledger leaves out what goes without saying.
 	Result   json.RawMessage `json:"result"`
 	Attempts []tools.Attempt `json:"attempts"`
 	QueuedMS int64           `json:"queued_ms"`
@@ -213,7 +213,11 @@ func (c *call) take(e sessions.Event, d entry) error {
 		if err := json.Unmarshal(d.Result, &result); err != nil {
 			return fmt.Errorf("read result of %s: %w", c.ID, err)
 		}
-		c.Status, c.ErrorType, c.Result = result.CallStatus(), result.ErrorType(), d.Result
+		whole, err := json.Marshal(result)
+		if err != nil {
+			return fmt.Errorf("write result of %s: %w", c.ID, err)
+		}
+		c.Status, c.ErrorType, c.Result = result.CallStatus(), result.ErrorType(), whole
 		c.EndedAt, c.QueuedMS, c.DurationMS = &e.At, &d.QueuedMS, &d.TotalMS
 		c.MoreOutput, c.ranMS = d.Stored, result.Meta().DurationMS
 		c.Attempts, c.Retries, c.NextAttemptAt = []tools.Attempt{}, 0, nil

@@ -166,7 +166,7 @@ func (p *Playbook) Next(ctx context.Context, req llm.Request) (llm.Reply, error)
 		pos := p.reply.Position()
 		return llm.Reply{}, &llm.Error{Kind: llm.Script, Message: at(pos, fmt.Sprintf("at step %d: %s", a.step, err)).Error()}
 	}
-	if err := wait(ctx, a.wait); err != nil {
+	if err := speak(ctx, a.reply.Text, a.wait, req.Say); err != nil {
 		return llm.Reply{}, err
 	}
 	if a.err != nil {
@@ -187,6 +187,21 @@ func limit(ctx context.Context, thread *starlark.Thread) (stop func()) {
 	timer := time.AfterFunc(maxTime, func() { thread.Cancel(fmt.Sprintf("no end after %s", maxTime)) })
 	cancelled := context.AfterFunc(ctx, func() { thread.Cancel("the session no longer waits") })
 	return func() { timer.Stop(); cancelled() }
+}
+
+// speak takes its time, and says meanwhile what the reply will say.
+func speak(ctx context.Context, text string, takes time.Duration, say func(string)) error {
+	words := strings.SplitAfter(text, " ")
+	if say == nil || text == "" || takes <= 0 {
+		return wait(ctx, takes)
+	}
+	for _, word := range words {
+		if err := wait(ctx, takes/time.Duration(len(words))); err != nil {
+			return err
+		}
+		say(word)
+	}
+	return nil
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -371,6 +371,27 @@ def reply(s):
 	}
 }
 
+// R: V6: what a slow model will have said, it says while it takes its time.
+func TestSlowSpeaksMeanwhile(t *testing.T) {
+	t.Parallel()
+	p := compile(t, `return [say("One word after another."), slow(8)]`)
+	req := conversation(t)
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var said []string
+		req.Say = func(piece string) {
+			said = append(said, piece)
+			if want := time.Duration(len(said)) * 2 * time.Second; time.Since(start) != want {
+				t.Errorf("%q came after %s, want %s", piece, time.Since(start), want)
+			}
+		}
+		reply, err := p.Next(context.Background(), req)
+		if err != nil || strings.Join(said, "") != reply.Text || len(said) != 4 {
+			t.Errorf("said %q, replied %q, %v", said, reply.Text, err)
+		}
+	})
+}
+
 // R: A7: a cancelled session doesn't wait for its model.
 func TestSlowHonoursItsContext(t *testing.T) {
 	t.Parallel()

@@ -37,6 +37,9 @@ const lockID int64 = 0x6261746f6e
 const (
 	sqlLock   = `select pg_advisory_lock($1)`
 	sqlUnlock = `select pg_advisory_unlock($1)`
+	// The job engine has these for who looks for jobs by kind or by what is in
+	// them. Nobody here does, and each job would pay for them three times over.
+	sqlUnused = `drop index if exists river_job_args_index, river_job_metadata_index, river_job_kind`
 )
 
 // Up applies what is missing and returns the status afterwards. Of several
@@ -96,6 +99,9 @@ func apply(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	if _, err := jobs.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return fmt.Errorf("apply the job engine's migrations: %w", err)
+	}
+	if _, err := pool.Exec(ctx, sqlUnused); err != nil {
+		return fmt.Errorf("drop the job engine's unused indexes: %w", err)
 	}
 	return nil
 }

@@ -69,3 +69,14 @@ func TestReadingTheStatusChangesNothing(t *testing.T) {
 		t.Errorf("%d tables were made, error %v", tables, err)
 	}
 }
+
+// R: Z1
+func TestJobsPayForNoIndexThatNobodyUses(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	var n int
+	const sql = `select count(*) from pg_indexes where tablename = 'river_job' and indexdef ~ '(args|metadata|\(kind\))'`
+	if err := pool.QueryRow(t.Context(), sql).Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d indexes of what is in a job, error %v", n, err)
+	}
+}
