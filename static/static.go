@@ -31,7 +31,7 @@ var files embed.FS
 // sheets are the parts of css/app.css, in their order. The browser gets them
 // as one file.
 var sheets = []string{
-	"tokens", "base", "shell", "components", "dialogs", "inbox", "escalation", "session", "decisions",
+	"tokens", "base", "shell", "components", "prose", "dialogs", "inbox", "escalation", "session", "decisions",
 }
 
 // An Asset is one file as it is served.

@@ -37,14 +37,28 @@ type Event struct {
 	At         time.Time
 	Since      time.Time // when what runs now began; zero for what doesn't
 	Took       time.Duration
+	Next       time.Time // when what failed is tried again; zero for what isn't
 	Attempts   int
 	Lane       Lane   // its place among calls that run beside each other
 	Fault      *Fault // of what failed
+	Loop       *Loop  // of what went round in circles
 	Call       *CallDetail
 	CallURL    string // address of what can be opened of a call
 	URL, Link  string // where it leads, and what that is called
 	Bars       []Bar
 	Label      Label
+}
+
+// Loop is what was found to lead nowhere, and how far Baton has gone against it.
+type Loop struct {
+	Calls []Pair // what is shown of each call that belongs to it, and its address
+	Rungs []Rung
+}
+
+// Rung is a measure against a loop.
+type Rung struct {
+	Text string
+	Done bool // it was taken; the others come if the loop goes on
 }
 
 // Lane is the place of a call among those that were started together.
@@ -159,7 +173,7 @@ func quarter(i int) (x, anchor string) {
 
 // opens says whether there is more to see of a row.
 func (e Event) opens() bool {
-	return e.Call != nil || e.CallURL != "" || e.URL != "" || e.Exact != "" || e.Detail != e.Brief
+	return e.Call != nil || e.Loop != nil || e.CallURL != "" || e.URL != "" || e.Exact != "" || e.Detail != e.Brief
 }
 
 func (e Event) tone() string {

@@ -53,7 +53,9 @@ type Question struct {
 	Agent   string
 	Due     time.Time // zero for none
 	Problem string    // the agent's account, in a few sentences
-	Ask     string    // the question itself
+	// ProblemOurs says that the account is the server's, in the reader's language.
+	ProblemOurs bool
+	Ask         string // the question itself
 
 	// Done, Failed and Tried come from the log, not from the agent.
 	Done, Failed, Tried []Step

@@ -12,7 +12,17 @@ const (
 	SignInURL      = "/sign-in"
 	SignOutURL     = "/sign-out"
 	PreferencesURL = "/preferences"
+	leavingURL     = "/leaving"
 )
+
+// LeavingURL asks before an address elsewhere is opened; without one it is the
+// page's own.
+func LeavingURL(to string) string {
+	if to == "" {
+		return leavingURL
+	}
+	return leavingURL + "?" + url.Values{"to": {to}}.Encode()
+}
 
 // SignInLinkURL is the address that a one-time link opens.
 func SignInLinkURL(token string) string {

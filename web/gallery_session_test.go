@@ -62,6 +62,17 @@ func (w *story) asks(thought time.Duration, text string, calls ...tools.Call) {
 	w.add(sessions.ModelReplied, 0, data)
 }
 
+// retries tells that an attempt of a call failed, and that there will be another.
+func (w *story) retries(call int, failed tools.Attempt, next int64) {
+	w.add(sessions.CallRetried, call, retried{failed, next})
+}
+
+// loops tells what was done against a loop that these calls show.
+func (w *story) loops(rule tools.Rule, rung tools.Rung, calls ...int) {
+	w.add(sessions.NoticeGiven, 0, notice{Code: "loop", Text: "You have repeated a call of payments.refund that fails (call_6, call_7). Repeating it does not help.",
+		Loop: &tools.Measure{Rule: rule, Rung: rung, Tool: "payments.refund", Calls: calls, Targets: []tools.Target{{Tool: "payments.refund", Loose: "x"}}, UntilStep: 15}})
+}
+
 // ends gives a call its result, some time later.
 func (w *story) ends(call int, took time.Duration, result tools.Result, attempts ...tools.Attempt) {
 	w.pass(took)
@@ -98,8 +109,13 @@ func (s sample) story() *story {
 	attempt := func(n int, after, wait time.Duration) tools.Attempt {
 		return tools.Attempt{N: n, StartedAt: began.Add(after), DurationMS: 3000, WaitMS: wait.Milliseconds(), ErrorType: tools.Timeout}
 	}
-	w.ends(4, 15200*time.Millisecond, failed(tools.Timeout, 4, "The card network did not answer within 3 s.", "Go on with the ledger's result.", "Do not call it again now."),
-		attempt(1, 0, 0), attempt(2, 3600*time.Millisecond, 600*time.Millisecond), attempt(3, 7500*time.Millisecond, 900*time.Millisecond), attempt(4, 12200*time.Millisecond, 1700*time.Millisecond))
+	attempts := []tools.Attempt{attempt(1, 0, 0), attempt(2, 3600*time.Millisecond, 600*time.Millisecond), attempt(3, 7500*time.Millisecond, 900*time.Millisecond), attempt(4, 12200*time.Millisecond, 1700*time.Millisecond)}
+	for i, a := range attempts[:3] {
+		w.now = a.StartedAt.Add(3 * time.Second)
+		w.retries(4, a, attempts[i+1].WaitMS)
+	}
+	w.now = began
+	w.ends(4, 15200*time.Millisecond, failed(tools.Timeout, 4, "The card network did not answer within 3 s.", "Go on with the ledger's result.", "Do not call it again now."), attempts...)
 	w.asks(1900*time.Millisecond, s.say("I ask a colleague whether the customer agreed.", "我询问同事客户是否已同意。"), call(askTool, `{}`))
 	ask := escalation.Event{Escalation: storyEscalation, Number: 1041, Call: 5, Kind: escalation.KindOptions, Title: s.say("Does the customer take store credit instead?", "客户是否接受以代金券代替？")}
 	w.add(sessions.EscalationRaised, 5, ask)
@@ -110,6 +126,7 @@ func (s sample) story() *story {
 	w.ends(6, 300*time.Millisecond, failed(tools.PermissionDenied, 1, "The limit of this agent is 500.00 EUR.", "Ask a person."))
 	w.asks(600*time.Millisecond, "", call("payments.refund", `{"payment": "pay_77120", "amount": "1284.00"}`))
 	w.ends(7, 300*time.Millisecond, failed(tools.CircuitOpen, 0, "The same call failed the same way before.", "Ask a person."))
+	w.loops(tools.RuleFailing, tools.RungRest, 6, 7)
 	w.asks(500*time.Millisecond, "", call("mail.notify", `{"to": ["finance", "desk", "legal"]}`))
 	batch, err := tools.Succeed(tools.Output{
 		Completed: []tools.Item{{Item: "finance"}, {Item: "desk"}}, Failed: []tools.Item{{Item: "legal", Reason: "The mailbox is full.", Type: tools.Unavailable}},
@@ -188,6 +205,8 @@ func (s sample) runningSession(ctx context.Context) t.SessionPage {
 	w := newStory(sampleTime.Add(-12 * time.Second))
 	w.asks(900*time.Millisecond, s.say("I look for both.", "同时查找两者。"), call("ledger.find_payments", `{"order": "48-2217"}`), call("orders.get", `{"order": "48-2217"}`), call("disputes.search", `{"customer": "Lindqvist AB"}`))
 	w.ends(2, 300*time.Millisecond, good(`{"status": 200}`))
+	w.pass(2700 * time.Millisecond)
+	w.retries(3, tools.Attempt{N: 1, DurationMS: 3000, ErrorType: tools.Timeout}, 30_000)
 	v := s.sessionRow(sessions.Running)
 	v.OpenQuestions, v.Calls, v.Tokens = 0, 48, 117_000
 	_, p := s.told(ctx, w, v, true, 0)

@@ -168,9 +168,10 @@ func (r reader) question(e escalation.Escalation, asked escalation.Question) tem
 	q := templates.Question{
 		ID: e.ID.String(), Number: int(e.Number), Version: e.Version, Stored: string(e.Status), Kind: templates.Kind(e.Kind), Status: r.status(e),
 		Title: r.title(asked), Agent: r.agent(e.Agent), Due: e.DueAt,
-		Problem: asked.Context.Problem, Ask: r.text(asked, "question", asked.Question),
+		Problem: r.text(asked, "context.problem", asked.Context.Problem), Ask: r.text(asked, "question", asked.Question),
 		Other: asked.Allows(escalation.Respond) && e.Kind != escalation.KindInput,
 	}
+	_, q.ProblemOurs = asked.Sentences["context.problem"]
 	for _, f := range asked.Facts {
 		fact := templates.Fact{Label: f.Label, Value: f.Value, Confirmed: f.Confirmed}
 		if f.Call != nil {

@@ -43,6 +43,7 @@ func (s *site) routes() []route {
 		{http.MethodPost, templates.ResumeURL(anyID), signedIn, s.control(s.Sessions.Resume)},
 		{http.MethodPost, templates.CancelURL(anyID), signedIn, s.control(s.Sessions.Cancel)},
 
+		{http.MethodGet, templates.LeavingURL(""), signedIn, s.leaving},
 		{http.MethodGet, templates.PaletteURL, signedIn, s.palette},
 
 		{http.MethodGet, templates.SignInURL, open, s.showSignIn},

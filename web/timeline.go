@@ -157,6 +157,10 @@ type (
 		TotalMS  int64           `json:"total_ms"`
 		Stored   bool            `json:"stored"`
 	}
+	retried struct {
+		tools.Attempt
+		NextMS int64 `json:"next_ms"`
+	}
 	modelFailed struct {
 		Kind    string `json:"kind"`
 		Message string `json:"message"`
@@ -164,8 +168,10 @@ type (
 		WaitMS  int64  `json:"wait_ms"`
 	}
 	notice struct {
-		Code string `json:"code"`
-		Text string `json:"text"`
+		Code string         `json:"code"`
+		Text string         `json:"text"`
+		Loop *tools.Measure `json:"loop"`
+		Said string         `json:"said"`
 	}
 	byPerson struct {
 		By   sessions.Author `json:"by"`
@@ -234,10 +240,7 @@ func (t *timeline) tellOne(e sessions.Event, d replied) error {
 	case sessions.CallStarted:
 		t.start(e.Call, e)
 	case sessions.CallRetried:
-		if r := t.at[e.Call]; r != nil {
-			r.seq, r.Tone, r.Icon, r.State = e.Seq, "warn", "repeat", t.r.say("call.retrying")
-			r.Attempts = max(r.Attempts, 1) + 1
-		}
+		return t.retry(e)
 	case sessions.CallEnded:
 		return t.end(e)
 	case sessions.LateResult:
@@ -251,7 +254,11 @@ func (t *timeline) tellOne(e sessions.Event, d replied) error {
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return err
 		}
-		t.add(e, templates.Event{Kind: templates.EventState, Tone: "warn", Icon: "rotate-ccw", Text: t.notice(d.Code), Exact: d.Text})
+		if d.Loop != nil && d.Said == "" {
+			t.loop(e, d)
+			return nil
+		}
+		t.add(e, templates.Event{Kind: templates.EventState, Tone: "warn", Icon: "rotate-ccw", Text: t.notice(d), Exact: d.Text})
 	case sessions.SessionEnded:
 		var d ended
 		if err := json.Unmarshal(e.Data, &d); err != nil {
@@ -321,12 +328,14 @@ func (t *timeline) modelFailed(e sessions.Event) error {
 	return nil
 }
 
-func (t *timeline) notice(code string) string {
-	switch code {
+func (t *timeline) notice(n notice) string {
+	switch n.Code {
 	case "call_due":
 		return t.r.say("notice.call_due")
 	case "asked_again":
 		return t.r.say("notice.asked_again")
+	case "loop_answered":
+		return t.afterLoop(n.Said)
 	}
 	return t.r.say("notice.other")
 }

@@ -117,8 +117,32 @@ func (t *timeline) start(n int, e sessions.Event) {
 		return
 	}
 	r.seq, r.Tone, r.Icon, r.Since = e.Seq, "agent", "circle-dot", e.At
-	r.State, r.Result = t.r.say("call.running"), t.r.say("call.running")
+	r.State, r.Result, r.Next, r.label = t.r.say("call.running"), t.r.say("call.running"), noTime, ""
 	r.spans = []span{{look: templates.LookRunning, from: e.At}}
+}
+
+// retry tells that an attempt of a call failed and when the next one is due.
+// That it has begun, nobody writes down: it shows by itself.
+func (t *timeline) retry(e sessions.Event) error {
+	var d retried
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		return err
+	}
+	r := t.at[e.Call]
+	if r == nil {
+		return nil
+	}
+	if _, running := t.running[e.Call]; !running {
+		t.start(e.Call, e) // begun before the first event told
+	}
+	next := e.At.Add(time.Duration(d.NextMS) * time.Millisecond)
+	r.seq, r.Tone, r.Icon, r.Attempts, r.Next = e.Seq, "warn", "repeat", d.N+1, next
+	r.State, r.Result, r.label = t.r.say("call.retrying"), t.r.say("call.retrying"), t.r.say("call.retrying")
+	last := &r.spans[len(r.spans)-1]
+	last.look, last.to = templates.LookBad, e.At
+	r.spans = append(r.spans, span{templates.LookWait, e.At, next}, span{look: templates.LookRunning, from: next})
+	t.chart.reach(next)
+	return nil
 }
 
 // end tells the one result of a call.
@@ -140,7 +164,7 @@ func (t *timeline) end(e sessions.Event) error {
 	if r == nil {
 		r = t.addCall(e, p)
 	}
-	r.seq, r.Since = e.Seq, noTime
+	r.seq, r.Since, r.Next = e.Seq, noTime, noTime
 	r.Took, r.Attempts = time.Duration(max(d.TotalMS, 1))*time.Millisecond, d.Result.Meta().Attempts
 	r.Result = t.r.outcomeOf(d.Result)
 	look := t.howEnded(&r.Event, d.Result)

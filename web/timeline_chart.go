@@ -111,12 +111,13 @@ func (c *chart) draw(spans []span, label string) (bars []templates.Bar, l templa
 			end = c.part(s.to)
 		case s.look == templates.LookRunning:
 			b.Since, b.PerPart = s.from, c.scale/100
-			end = c.part(time.Now())
+			end = max(b.X, c.part(time.Now())) // it may be about to begin
 		default:
 			end = whole
 		}
 		b.W = end - b.X
-		if s.look != templates.LookWait && s.look != templates.LookQueue && b.W < narrowest {
+		thin := s.look == templates.LookWait || s.look == templates.LookQueue || s.look == templates.LookRunning && time.Now().Before(s.from)
+		if !thin && b.W < narrowest {
 			b.X = min(b.X, whole-narrowest)
 			b.W = narrowest
 		}

@@ -100,7 +100,7 @@ func TestBarsShowHowACallWent(t *testing.T) {
 		"call-7":   {templates.LookOutline}, // refused by the circuit
 		"call-8":   {templates.LookOK, bad},
 		"event-2":  {templates.LookAgent},
-		"event-10": {templates.LookHuman},
+		"event-13": {templates.LookHuman},
 	} {
 		if got := looks(rows[name]); !slices.Equal(got, want) {
 			t.Errorf("%s (%s) is drawn as %v, want %v", name, rows[name].Text, got, want)
@@ -127,6 +127,75 @@ func TestBarsShowHowACallWent(t *testing.T) {
 				t.Errorf("%s leaves the chart: %+v", id, b)
 			}
 		}
+	}
+}
+
+// R: UI, V6, X1 — Temporal's lesson: what is tried again must not look as if it
+// merely ran, and says when.
+func TestACallThatIsTriedAgainCountsDown(t *testing.T) {
+	t.Parallel()
+	w := newStory(time.Now().Add(-time.Minute))
+	w.asks(time.Second, "", call("orders.get", `{"order": "48-2217"}`))
+	w.pass(3 * time.Second)
+	w.retries(1, tools.Attempt{N: 1, ErrorType: tools.Timeout}, time.Hour.Milliseconds())
+	due := w.now.Add(time.Hour)
+	for _, technical := range []bool{true, false} {
+		tl := fold(t, w, technical)
+		e := tl.drawn(tl.at[1])
+		if e.Tone != "warn" || e.State != "Retrying" || e.Result != "Retrying" || e.Attempts != 2 || !e.Next.Equal(due) {
+			t.Errorf("%+v", e)
+		}
+		if !technical {
+			continue
+		}
+		if got := looks(e); !slices.Equal(got, []templates.Look{templates.LookBad, templates.LookWait, templates.LookRunning}) || e.Bars[2].W != 0 || e.Bars[2].X != e.Bars[1].X+e.Bars[1].W {
+			t.Errorf("drawn as %+v", e.Bars)
+		}
+	}
+	w.ends(1, time.Second, good(`{"status": 200}`), tools.Attempt{N: 1, StartedAt: w.now, ErrorType: tools.Timeout}, tools.Attempt{N: 2, StartedAt: w.now.Add(time.Second)})
+	tl := fold(t, w, false)
+	if e := tl.at[1].Event; !e.Next.IsZero() || e.State != "Done" {
+		t.Errorf("in the end: %+v", e)
+	}
+}
+
+// R: UI, P6, V6
+func TestALoopIsACardThatSaysHowFarBatonHasGone(t *testing.T) {
+	t.Parallel()
+	for rung, want := range map[tools.Rung]string{
+		tools.RungRemind: "+Reminded the agent -Next: a pause for the tool -Then: a person is asked",
+		tools.RungRest:   "+Reminded the agent +Gave the tool a pause, until step 15 -Then: a person is asked",
+		tools.RungAsk:    "+Reminded the agent +Gave the tool a pause +Asked a person",
+	} {
+		w := newStory(time.Now().Add(-time.Minute))
+		for range 7 {
+			w.asks(time.Second, "", call("payments.refund", `{"payment": "pay_77120"}`))
+			w.ends(w.calls, time.Second, failed(tools.PermissionDenied, 1, "No."))
+		}
+		w.loops(tools.RuleFailing, rung, 1, 6, 7)
+		for _, technical := range []bool{true, false} {
+			list := fold(t, w, technical).list()
+			e := list[len(list)-1]
+			if e.Loop == nil || e.Text != "Same call, same failure, 3 times" || !e.Problem || e.Detail != "Refund" || len(e.Bars) > 0 {
+				t.Fatalf("technical %v: %+v", technical, e)
+			}
+			var rungs []string
+			for _, r := range e.Loop.Rungs {
+				rungs = append(rungs, map[bool]string{true: "+", false: "-"}[r.Done]+r.Text)
+			}
+			if got := strings.Join(rungs, " "); got != want {
+				t.Errorf("%s: %s", rung, got)
+			}
+			if c := e.Loop.Calls[1]; c.Name != "call 6" || c.Value != "#call-6" {
+				t.Errorf("it belongs to %+v", c)
+			}
+		}
+	}
+	w := newStory(time.Now().Add(-time.Minute))
+	w.loops(tools.RulePolling, tools.RungRemind, 1, 2, 3)
+	list := fold(t, w, false).list()
+	if e := list[len(list)-1]; len(e.Loop.Rungs) != 1 || e.Problem || e.Loop.Calls[0].Value != "" {
+		t.Errorf("what only reminds: %+v", e)
 	}
 }
 

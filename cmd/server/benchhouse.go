@@ -57,6 +57,7 @@ type benchHouse struct {
 type benchHooks struct {
 	began, ended func()
 	called       func(n int)
+	result       func(n int) string // of the tool; nil: bench.Result
 }
 
 // benchWorker is the worker with the hooks on it.
@@ -112,7 +113,7 @@ func openBenchHouse(ctx context.Context, url string, concurrency int, playbook s
 	if err != nil {
 		return h, err
 	}
-	registry, err := benchRegistry(h.sessions, hooks.called)
+	registry, err := benchRegistry(h.sessions, hooks)
 	if err != nil {
 		return h, err
 	}
@@ -150,15 +151,19 @@ func benchPerson(ctx context.Context, accounts *auth.Accounts) (auth.Actor, erro
 	return accounts.ActorByLogin(ctx, login)
 }
 
-func benchRegistry(store *sessions.Store, called func(n int)) (*tools.Registry, error) {
+func benchRegistry(store *sessions.Store, hooks benchHooks) (*tools.Registry, error) {
+	result := hooks.result
+	if result == nil {
+		result = bench.Result
+	}
 	noop, err := tools.Func(tools.Spec{Name: "noop", Description: "returns 1 KB", Effect: tools.EffectRead},
 		func(_ context.Context, args struct {
 			I int `json:"i"`
 		}) (tools.Output, error) {
-			if called != nil {
-				called(args.I)
+			if hooks.called != nil {
+				hooks.called(args.I)
 			}
-			return tools.Output{Data: json.RawMessage(bench.Result(args.I))}, nil
+			return tools.Output{Data: json.RawMessage(result(args.I))}, nil
 		})
 	if err != nil {
 		return nil, err

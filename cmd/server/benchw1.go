@@ -33,6 +33,7 @@ func benchW1Command() *cobra.Command {
 	cmd.Flags().IntVar(&w.Concurrency, "concurrency", 16, "sessions at work at once")
 	cmd.Flags().IntVar(&w.Calls, "calls", 20, "tool calls in a session")
 	cmd.Flags().IntVar(&w.Rounds, "rounds", 5, "rounds, of which the medians are reported")
+	cmd.Flags().BoolVar(&w.Rows, "rows", false, "let results look like rows of a shop, which are searched for secrets in earnest")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON")
 	cmd.Flags().BoolVar(&w.Statements, "statements", false, "also tell what each statement cost")
 	return cmd
@@ -48,7 +49,7 @@ def reply(s):
 // prepareW1 brings schema, agent and workers to a database.
 func prepareW1(ctx context.Context, url string, w bench.W1) (run func(context.Context) error, end func(), err error) {
 	var ended sync.WaitGroup
-	h, err := openBenchHouse(ctx, url, w.Concurrency, benchW1Playbook, benchHooks{ended: ended.Done})
+	h, err := openBenchHouse(ctx, url, w.Concurrency, benchW1Playbook, benchHooks{ended: ended.Done, result: w.Result})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -23,6 +23,8 @@ func (s *state) raised(d escalation.Event) {
 		// A call that was approved may come into doubt: that is another question.
 		c.question, c.draft, c.answer = d.Escalation, nil, nil
 		c.doubt = d.Kind == escalation.KindFailed && c.plan.Call.Tool != askTool
+	} else if s.asking != nil && d.Trigger == escalation.PoisonLoop {
+		s.asking.question, s.asking.answer = d.Escalation, nil
 	}
 }
 
@@ -30,15 +32,25 @@ func (s *state) raised(d escalation.Event) {
 // nobody answered in time.
 func (s *state) answered(how sessions.EventType, d escalation.Event) {
 	c := s.find(d.Call)
+	loop := s.asking
+	if loop != nil && loop.question != d.Escalation {
+		loop = nil
+	}
 	if how == sessions.EscalationUndone {
 		if c != nil {
 			c.answer = nil
+		}
+		if loop != nil {
+			loop.answer = nil
 		}
 		s.dropApprovals(func(a approval) bool { return d.Decision != nil && a.ID == d.Decision.ID.String() })
 		return
 	}
 	if c != nil {
 		c.answer = &d
+	}
+	if loop != nil {
+		loop.answer = &d
 	}
 	if d.Decision == nil {
 		return // silence is no decision, and begins no turn

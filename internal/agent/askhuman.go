@@ -98,6 +98,9 @@ func (s *sitting) answerFromBefore(ctx context.Context, c *call, earlier escalat
 // known is what the harness knows of the session, for a question.
 func (s *sitting) known() escalation.Known {
 	facts := s.facts()
+	// What is asked about runs after a person has spoken: by then what is kept
+	// back for its failures is let go again.
+	facts.Rested, facts.Circuit = nil, nil
 	k := escalation.Known{
 		Session: s.row.ID, Task: s.row.Task, ReasonCodes: s.version.Agent.Escalation.ReasonCodes, Priority: s.version.Agent.Escalation.Priority,
 		Redact: s.redactor,
@@ -131,13 +134,28 @@ func (s *sitting) toRaise() []*call {
 	return calls
 }
 
-// raise asks what is to be asked and parks the session, in one transaction: no
-// session waits for nothing, and no question is asked for nobody.
+// question is a question that is ready to be asked, and the call that it
+// belongs to.
+type question struct {
+	draft            escalation.Draft
+	turn, step, call int
+}
+
+// raise asks what is to be asked about calls.
 func (s *sitting) raise(ctx context.Context) (done bool, err error) {
-	calls := s.toRaise()
+	var list []question
+	for _, c := range s.toRaise() {
+		list = append(list, question{s.draft(c), c.turn, c.step, c.plan.Call.N})
+	}
+	return s.put(ctx, list)
+}
+
+// put asks questions and parks the session, in one transaction: no session
+// waits for nothing, and no question is asked for nobody.
+func (s *sitting) put(ctx context.Context, list []question) (done bool, err error) {
 	policy := s.version.Agent.Escalation
 	group := ""
-	if len(calls) > 1 {
+	if len(list) > 1 {
 		group = fmt.Sprintf("%s/%d", s.row.ID, s.st.steps)
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -147,18 +165,18 @@ func (s *sitting) raise(ctx context.Context) (done bool, err error) {
 			return err
 		}
 		step := sessions.Step{Counters: s.counters()}
-		for _, c := range calls {
+		for _, q := range list {
 			asked, err := escalation.RaiseTx(ctx, tx, s.w.Inserter, escalation.Raise{
-				Draft: s.draft(c), Session: s.row, Call: c.plan.Call.N, Group: group,
+				Draft: q.draft, Session: s.row, Call: q.call, Group: group,
 				OnExpiry: policy.OnExpiry, ExpiresAfter: policy.ExpiresAfter.Std(), Hold: policy.Hold.Std(),
 			})
 			if err != nil {
 				return err
 			}
 			questions = append(questions, live.Of(asked.ID))
-			step.Events = append(step.Events, sessions.NewEvent{Type: sessions.EscalationRaised, Turn: c.turn, Step: c.step, Call: c.plan.Call.N, Data: asked.Event()})
+			step.Events = append(step.Events, sessions.NewEvent{Type: sessions.EscalationRaised, Turn: q.turn, Step: q.step, Call: q.call, Data: asked.Event()})
 		}
-		return sessions.ParkTx(ctx, tx, s.lease, sessions.Parking{To: sessions.Waiting, Raised: len(calls), Step: step})
+		return sessions.ParkTx(ctx, tx, s.lease, sessions.Parking{To: sessions.Waiting, Raised: len(list), Step: step})
 	})
 	if errInbox(err) {
 		return false, s.unread(ctx)
@@ -181,8 +199,10 @@ func (s *sitting) draft(c *call) escalation.Draft {
 
 // effective says whether an open call has an answer that has gone out. One that
 // is held can still be taken back.
-func (s *sitting) effective(c *call) bool {
-	return c.answer != nil && (c.answer.HeldUntil == nil || !c.answer.HeldUntil.After(s.lease.ClaimedAt))
+func (s *sitting) effective(c *call) bool { return s.hasGoneOut(c.answer) }
+
+func (s *sitting) hasGoneOut(answer *escalation.Event) bool {
+	return answer != nil && (answer.HeldUntil == nil || !answer.HeldUntil.After(s.lease.ClaimedAt))
 }
 
 // applied marks the question of a call as applied, in the transaction that
@@ -192,9 +212,11 @@ func (s *sitting) applied(c *call) func(context.Context, pgx.Tx) error {
 }
 
 // tellApplied says so, once that is written.
-func (s *sitting) tellApplied(c *call, err error) error {
-	if err == nil && !c.question.IsZero() {
-		s.w.Live.Tell(live.Of(c.question))
+func (s *sitting) tellApplied(c *call, err error) error { return s.tell(c.question, err) }
+
+func (s *sitting) tell(question id.Escalation, err error) error {
+	if err == nil && !question.IsZero() {
+		s.w.Live.Tell(live.Of(question))
 	}
 	return err
 }

@@ -12,7 +12,7 @@ func (s *sitting) facts() tools.Facts {
 	b := s.version.Agent.Budgets
 	f := tools.Facts{
 		Tools: s.registry, Now: time.Now(), Step: s.st.steps + 1, Keys: s.w.Keys,
-		Policy: s.version.Agent.Permission, Circuit: &s.st.circuit, Cancelled: s.cancel,
+		Policy: s.version.Agent.Permission, Circuit: &s.st.circuit, Rested: s.rested(), Cancelled: s.cancel,
 	}
 	for _, a := range s.st.approvals {
 		f.Approvals = append(f.Approvals, a.Approval)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -69,6 +70,18 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan finished, len(calls))
+	waits := make(chan tools.Wait)
+	runner := s.runner
+	if len(calls) > 1 {
+		// The session is written by this goroutine alone.
+		runner.Waits = func(w tools.Wait) bool {
+			select {
+			case waits <- w:
+			case <-ctx.Done():
+			}
+			return true
+		}
+	}
 	slots := make(chan struct{}, atOnce)
 	lanes := map[string]*sync.Mutex{}
 	facts := s.facts()
@@ -92,7 +105,7 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 				lane.Lock()
 				defer lane.Unlock()
 			}
-			results <- finished{c, s.runner.Execute(ctx, plan)}
+			results <- finished{c, runner.Execute(ctx, plan)}
 		}
 		if len(calls) == 1 {
 			run() // most replies have one call: it needs no goroutine
@@ -100,8 +113,17 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 		}
 		running.Go(run)
 	}
-	for range calls {
-		f := <-results
+	for open := len(calls); open > 0; {
+		var f finished
+		select {
+		case w := <-waits:
+			if !s.writeWait(ctx, w) {
+				return sessions.ErrLost
+			}
+			continue
+		case f = <-results:
+			open--
+		}
 		if ctx.Err() != nil && !s.cancelled(ctx) {
 			// The process is ending. A call that may be repeated needs no result
 			// that tells of that: it is run again.
@@ -194,6 +216,22 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 		}
 	}
 	return err
+}
+
+// writeWait puts on record that a call will be tried again, so that people see
+// it while it lasts. The call goes on whether that can be written or not, unless
+// the session is another worker's by now.
+func (s *sitting) writeWait(ctx context.Context, w tools.Wait) (goOn bool) {
+	c := s.st.find(w.Call.N)
+	if c == nil {
+		return true
+	}
+	err := s.write(ctx, sessions.Step{Events: []sessions.NewEvent{{Type: sessions.CallRetried, Turn: c.turn, Step: c.step, Call: w.Call.N,
+		Data: retried{Attempt: w.Attempt, Message: w.Message, NextMS: millis(time.Until(w.Next))}}}})
+	if err != nil {
+		s.w.Log.Warn("it could not be told that a call is tried again", "call", w.Call.ID(s.row.ID), "err", err)
+	}
+	return !errors.Is(err, sessions.ErrLost)
 }
 
 // settleDoubt ends a call with an effect that a former worker started and whose

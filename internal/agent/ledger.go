@@ -44,6 +44,15 @@ type usage struct {
 	Micros int64 `json:"cost_micros,omitempty"`
 }
 
+// retried is call.retried: an attempt of a call failed, and the harness waits
+// before it makes the next one. Short waits are told by the result alone.
+type retried struct {
+	tools.Attempt        // the one that failed
+	Message       string `json:"message,omitempty"`
+	// NextMS is how long after the event the next attempt is due.
+	NextMS int64 `json:"next_ms"`
+}
+
 // ended is call.ended: the one result of a call.
 type ended struct {
 	Result tools.Recorded `json:"result"`
@@ -68,6 +77,10 @@ type modelFailed struct {
 type notice struct {
 	Code string `json:"code"`
 	Text string `json:"text"` // English, for the model
+	// Loop is what was done against a loop; Said is the option's id that a person
+	// chose when they were asked about one.
+	Loop *tools.Measure `json:"loop,omitempty"`
+	Said string         `json:"said,omitempty"`
 }
 
 // sessionEnded is session.ended.

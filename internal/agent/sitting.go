@@ -48,6 +48,10 @@ func (s *sitting) advance(ctx context.Context) (done bool, err error) {
 		return s.raise(ctx)
 	case len(s.st.openCalls()) > 0:
 		return s.park(ctx, sessions.Waiting) // for the answers to what was raised
+	case s.st.stopped:
+		return true, s.fail(ctx, failure{Code: "loop_stopped"})
+	case s.st.asking != nil:
+		return s.settleLoop(ctx)
 	case s.pause:
 		return s.park(ctx, sessions.Paused)
 	case s.w.draining(), s.sliceOver():

@@ -23,6 +23,9 @@ type state struct {
 	turnSteps, turnCalls int // in this turn
 	usage                llm.Usage
 	circuit              tools.Circuit
+	loops                tools.Loops
+	asking               *asking // how to go on after a loop; nil as a rule
+	stopped              bool    // a person stopped it there
 
 	messages []llm.Message
 	// current are the calls of the last reply until all of them have results;
@@ -191,6 +194,10 @@ func (s *state) personSpoke() {
 	s.turnSteps, s.turnCalls, s.finishesRefused, s.asksRefused, s.badReplies = 0, 0, 0, 0, 0
 	s.noticed = map[string]bool{}
 	s.circuit.PersonSpoke()
+	s.loops.PersonSpoke()
+	if s.asking != nil && s.asking.question.IsZero() {
+		s.asking = nil // they came before they were asked
+	}
 }
 
 // say adds to the conversation; while calls are open it waits for their
@@ -205,10 +212,14 @@ func (s *state) say(m llm.Message) {
 
 func (s *state) notice(d notice) {
 	s.noticed[d.Code] = true
+	if d.Code == codeLoop || d.Code == codeLoopAnswered {
+		s.loop(d)
+	}
 	s.say(llm.Message{Role: llm.RoleNotice, Text: d.Text})
 }
 
 func (s *state) replied(d replied) {
+	s.asking = nil // the session has gone on
 	s.steps++
 	s.turnSteps++
 	s.usage = s.usage.Add(llm.Usage{InputTokens: d.Usage.Input, OutputTokens: d.Usage.Output, CostMicros: d.Usage.Micros})
@@ -254,7 +265,11 @@ func (s *state) callEnded(n int, d ended) {
 	result := d.Result.Result
 	c.result, c.tries, c.stored = &result, result.Meta().Attempts, d.Stored
 	s.ended[n] = c
-	s.circuit.Observe(tools.Observed{N: n, Step: c.step, Exact: c.plan.Exact, Effect: c.plan.Effect, Result: result})
+	seen := tools.Observed{N: n, Step: c.step, Tool: c.plan.Call.Tool, Exact: c.plan.Exact, Loose: c.plan.Loose, Effect: c.plan.Effect, Polling: c.plan.Polling, Result: result}
+	s.circuit.Observe(seen)
+	if counted(seen.Tool) {
+		s.loops.Observe(seen)
+	}
 	switch {
 	case result.OK():
 	case c.plan.Call.Tool == finishTool:

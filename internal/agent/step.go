@@ -187,7 +187,10 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // addNotice adds what the harness tells the model with its next input.
 func (s *sitting) addNotice(step *sessions.Step, code, text string) {
-	n := notice{Code: code, Text: text}
+	s.add(step, notice{Code: code, Text: text})
+}
+
+func (s *sitting) add(step *sessions.Step, n notice) {
 	step.Events = append(step.Events, sessions.NewEvent{Type: sessions.NoticeGiven, Turn: s.st.turn, Step: s.st.steps, Data: n})
 	s.st.notice(n)
 }
@@ -207,6 +210,7 @@ func (s *sitting) addEnded(step *sessions.Step, c *call, e ended, bytes int64, a
 	step.Events = append(step.Events, sessions.NewEvent{Type: sessions.CallEnded, Turn: c.turn, Step: c.step, Call: p.Call.N, Data: e})
 	step.Ended = append(step.Ended, row)
 	s.st.callEnded(p.Call.N, e)
+	s.addMeasures(step)
 }
 
 // clip cuts a text on a character border.

@@ -207,7 +207,8 @@ func (w *Worker) run(ctx context.Context, lease *sessions.Lease, row sessions.Se
 	if err := s.unseal(ctx); err != nil {
 		return err
 	}
-	s.runner = tools.Runner{Session: row.ID, Tools: s.registry, Redactor: s.redactor, Keys: w.Keys, Retries: w.Retries, Stuck: w.Stuck, Log: w.Log}
+	s.runner = tools.Runner{Session: row.ID, Tools: s.registry, Redactor: s.redactor, Keys: w.Keys, Retries: w.Retries, Stuck: w.Stuck, Log: w.Log,
+		Waits: func(wait tools.Wait) bool { return s.writeWait(ctx, wait) }}
 	for {
 		done, err := s.advance(ctx)
 		if err != nil && errors.Is(context.Cause(ctx), errCancelled) && errors.Is(err, context.Canceled) {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strconv"
@@ -48,6 +49,18 @@ func TestFiguresAreWhatHappenedBetweenForEachCall(t *testing.T) {
 	before.statements, before.databaseUS = -1, -1
 	if got := before.until(after, 10); got.statements != -1 || got.databaseUS != -1 {
 		t.Errorf("what can't be read is told as %v and %v", got.statements, got.databaseUS)
+	}
+}
+
+// R: Z1
+func TestResultsAreAKilobyteOfJSON(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 7, 19, 199} {
+		for name, result := range map[string]string{"letters": W1{}.Result(n), "rows": W1{Rows: true}.Result(n)} {
+			if len(result) != 1024 || !json.Valid([]byte(result)) {
+				t.Errorf("%s: %d bytes: %s", name, len(result), result)
+			}
+		}
 	}
 }
 

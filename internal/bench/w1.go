@@ -10,6 +10,7 @@ import (
 // 1 KB results, each reply and each result durable before the next step.
 type W1 struct {
 	Sessions, Calls, Concurrency, Rounds int
+	Rows                                 bool // results look like rows of a shop; else they are one letter
 	// Database makes a fresh database and returns its URL, and what drops it.
 	Database func(ctx context.Context, round string) (url string, drop func(), err error)
 	// Run runs the sessions on a database and returns when all have ended, each
@@ -93,7 +94,7 @@ func (w W1) limitRound(ctx context.Context, round int) (measured, error) {
 		return measured{}, err
 	}
 	defer drop()
-	return w.between(ctx, url, func() error { return limit(ctx, url, w.Sessions, w.Calls, w.Concurrency) })
+	return w.between(ctx, url, func() error { return limit(ctx, url, w) })
 }
 
 func (w W1) ownRound(ctx context.Context, round int) (measured, error) {

@@ -25,7 +25,9 @@ func purchaseSession(po string) Session {
 	return Session{"supplier-deliveries", "When does " + po + " arrive?", inputs(map[string]any{"po": po})}
 }
 
-// R: X4, A8, Q3
+// Failed twice, refused once, reminded, tried again in other words, rested,
+// asked.
+// R: X4, A8, Q3, P1, P6
 func testSupplierDeliveries(t *testing.T, db *pgxpool.Pool, url string) {
 	for name, c := range map[string]struct {
 		po, choose, words string
@@ -44,9 +46,12 @@ func testSupplierDeliveries(t *testing.T, db *pgxpool.Pool, url string) {
 			t.Errorf("%s: %v\n%s", name, finish, strings.Join(f.calls, "\n"))
 		}
 		f.checkQuestion()
-		want := []string{"permission_denied", "permission_denied", "circuit_open"}
-		if got := f.types("http_request"); fmt.Sprint(got[:3]) != fmt.Sprint(want) {
+		want := []string{"permission_denied", "permission_denied", "circuit_open", "permission_denied"}
+		if got := f.types("http_request"); fmt.Sprint(got[:4]) != fmt.Sprint(want) {
 			t.Errorf("%s: the login ended %v, want %v", name, got, want)
+		}
+		if got := fmt.Sprint(f.measures); got != "[failing/remind failing/rest]" {
+			t.Errorf("%s: done against the loop: %s", name, got)
 		}
 		if f.asked[0]["trigger"] != "repeated_failure" || !strings.Contains(f.asked[0]["problem"].(string), "expired on 2025-11-10") {
 			t.Errorf("%s: %v", name, f.asked[0])
@@ -84,7 +89,7 @@ func testSupplierDeliveries(t *testing.T, db *pgxpool.Pool, url string) {
 	f = newFloor(t, db, url, "supplier-deliveries")
 	f.choose = "renew"
 	f.before = func(tool string, i int) *tools.Failure {
-		if tool == "http_request" && i == 4 { // the renewal
+		if tool == "http_request" && i == 5 { // the renewal
 			return tools.Fail(tools.ExecutionError, "No renewals on Sundays.")
 		}
 		return nil

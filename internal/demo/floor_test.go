@@ -41,6 +41,8 @@ type floor struct {
 	asked    []map[string]any
 	calls    []string
 	approved []string // tool calls that a person agreed to
+	measures []string // against loops
+	loops    tools.Loops
 	results  []llm.Message
 	kept     map[string]string
 	counts   map[string]int
@@ -174,6 +176,9 @@ func (f *floor) play(s Session) (finish map[string]any) {
 				f.t.Fatal(err)
 			}
 			if call.Tool == "finish" {
+				if len(f.measures) > 0 && f.agent != "supplier-deliveries" {
+					f.t.Errorf("the agent went round in circles: %v\n%s", f.measures, strings.Join(f.calls, "\n"))
+				}
 				f.checkFinish(args)
 				return args
 			}
@@ -185,6 +190,12 @@ func (f *floor) play(s Session) (finish map[string]any) {
 				req.Messages = append(req.Messages, llm.Message{Role: llm.RoleDecision, Decision: decision})
 			}
 		}
+		for _, m := range f.loops.Due(f.facts.Step) {
+			f.loops.Take(m)
+			f.measures = append(f.measures, string(m.Rule)+"/"+string(m.Rung))
+			req.Messages = append(req.Messages, llm.Message{Role: llm.RoleNotice, Text: "You repeat yourself."})
+		}
+		f.facts.Rested = f.loops.Rested()
 	}
 	f.t.Fatalf("no end: %q", f.calls)
 	return nil
@@ -221,7 +232,9 @@ func (f *floor) call(call tools.Call, args map[string]any) (tools.Result, *llm.D
 		o = f.run.Execute(f.t.Context(), plan)
 	}
 	f.kept[fmt.Sprintf("call_%d", call.N)] = o.Kept
-	f.facts.Circuit.Observe(tools.Observed{N: call.N, Step: f.facts.Step, Exact: plan.Exact, Effect: plan.Effect, Result: o.Result})
+	seen := tools.Observed{N: call.N, Step: f.facts.Step, Tool: call.Tool, Exact: plan.Exact, Loose: plan.Loose, Effect: plan.Effect, Result: o.Result}
+	f.facts.Circuit.Observe(seen)
+	f.loops.Observe(seen)
 	return o.Result, nil
 }
 
@@ -252,6 +265,7 @@ func (f *floor) ask(args map[string]any) (tools.Result, *llm.Decision) {
 		f.facts.Approvals = append(f.facts.Approvals, tools.Approval{ID: "b", Digest: plan.Digest})
 	}
 	f.facts.Circuit.PersonSpoke()
+	f.loops.PersonSpoke()
 	return f.ok(map[string]any{"option_id": f.choose}), d
 }
 

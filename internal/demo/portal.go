@@ -15,7 +15,7 @@ import (
 
 // Portal is the suppliers' portal, as an http.Handler:
 //
-//	GET  /orders/{po}         what becomes of a purchase order
+//	GET  /orders/{po}         what becomes of a purchase order, with or without a slash at the end
 //	POST /password-renewals   {account}: renew its password for 90 days
 //
 // Every account's password has expired. Until it is renewed, each question is
@@ -29,6 +29,7 @@ type Portal struct {
 func NewPortal(db postgres.DB) *Portal {
 	p := &Portal{mux: http.NewServeMux(), db: db}
 	p.mux.HandleFunc("GET /orders/{po}", func(w http.ResponseWriter, r *http.Request) { write(w, p.order(r)) })
+	p.mux.HandleFunc("GET /orders/{po}/{$}", func(w http.ResponseWriter, r *http.Request) { write(w, p.order(r)) })
 	p.mux.HandleFunc("POST /password-renewals", func(w http.ResponseWriter, r *http.Request) { write(w, p.renew(r)) })
 	return p
 }

@@ -14,7 +14,7 @@ var plan = map[string][]string{
 	"web/api":         {"jobs", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
 	"web/browsertest": {}, // a browser for tests
 	// Pages name assets by their address, which carries the assets' digest.
-	"templates":             {"templates/ui", "i18n", "static"},
+	"templates":             {"templates/ui", "markdown", "i18n", "static"},
 	"templates/ui":          {"i18n", "static"},
 	"static":                {},
 	"static/icons/generate": {},
@@ -141,6 +141,7 @@ var doors = []door{
 	{path: "github.com/openai", rooms: []string{"llm/openai"}},
 	{path: "go.starlark.net", rooms: []string{"llm/scripted"}},
 	{path: "github.com/modelcontextprotocol", rooms: []string{"tools/mcp", "web"}},
+	{path: "github.com/yuin/goldmark", rooms: []string{"markdown"}},
 	{path: "code.dny.dev/ssrf", rooms: []string{"safehttp"}},
 	{path: "github.com/spf13", rooms: []string{"cmd/server"}},
 	{path: "github.com/emersion/go-smtp", rooms: []string{"demo"}, tests: []string{"mail", "tools/builtin"}},

@@ -211,7 +211,7 @@ func TestNumbersWithCheckDigits(t *testing.T) {
 	}
 }
 
-// Each of these was once taken only with something else beside it.
+// Each of these only one rule knows.
 // R: O3
 func TestSecretsAreFoundByThemselves(t *testing.T) {
 	t.Parallel()
@@ -219,6 +219,9 @@ func TestSecretsAreFoundByThemselves(t *testing.T) {
 	for text, gone := range map[string]string{
 		"078-05-1120\n219-09-9999\n": "219-09-9999", "+1 415 555 0132,+1 415 555 0133": "0133", "https://x.example/?auth=hunter22": "hunter22",
 		"curl -b sid=hunter22 https://x.example": "hunter22", "tool -password hunter22": "hunter22",
+		"Authorization: hunter22": "hunter22", `{"said":"Authorization\f: hunter22"}`: "hunter22", "sent with basic Ym9iOmh1bnRlcjI= today": "Ym9iOmh1bnRlcjI",
+		"the awskey " + strings.Repeat("aB3/", 10): "aB3/aB3/",
+		"blob " + base64.StdEncoding.EncodeToString([]byte("AccountName=x;AccountKey="+strings.Repeat("aB3/", 20)+"==")): "YUIzL2FCMy9hQjMv",
 	} {
 		if got := r.String(text); strings.Contains(got, gone) {
 			t.Errorf("%s stayed in %s", gone, got)

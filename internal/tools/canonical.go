@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -87,7 +88,7 @@ func canonicalArray(d *json.Decoder, b *bytes.Buffer, path string, depth int) er
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		if err := canonicalValue(d, b, fmt.Sprintf("%s/%d", path, i), depth); err != nil {
+		if err := canonicalValue(d, b, path+"/"+strconv.Itoa(i), depth); err != nil {
 			return err
 		}
 	}
@@ -140,6 +141,6 @@ func canonicalObject(d *json.Decoder, b *bytes.Buffer, path string, depth int) e
 }
 
 // escapePointer writes one step of a JSON pointer.
-func escapePointer(step string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(step)
-}
+func escapePointer(step string) string { return pointerEscapes.Replace(step) }
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

@@ -27,11 +27,14 @@ type circuitEntry struct {
 	step   int   // of the last failure
 }
 
-// Observed is one ended call as the circuit sees it.
+// Observed is one ended call as the circuit and the rules against loops see it.
 type Observed struct {
 	N, Step int
+	Tool    string
 	Exact   string
+	Loose   string
 	Effect  Effect
+	Polling bool
 	Result  Result
 }
 

@@ -24,6 +24,23 @@ type Runner struct {
 	Retries  *RetryBudgets
 	Stuck    *atomic.Int64 // tools that were left behind and still run
 	Log      *slog.Logger
+	// Waits, if set, is told before the runner waits for LongEnough or more to
+	// make another attempt. It is called from the goroutine of Execute, and what
+	// it takes is taken off the wait. If it says no, the call ends as it stands.
+	Waits func(Wait) (goOn bool)
+}
+
+// LongEnough is from when a wait between two attempts is worth telling while it
+// lasts. All of them stand in the outcome.
+const LongEnough = 500 * time.Millisecond
+
+// Wait is what a runner tells of an attempt that failed and will be repeated.
+type Wait struct {
+	Call    Call
+	Attempt Attempt // that failed
+	Message string  // of its failure: one line, clean and redacted
+	For     time.Duration
+	Next    time.Time // when the next attempt is due
 }
 
 // Outcome is what came of running a call.

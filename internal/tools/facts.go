@@ -58,7 +58,7 @@ type Ceiling struct {
 type Rested struct {
 	Tool      string `json:"tool"`
 	Loose     string `json:"loose,omitempty"` // only calls with this loose fingerprint; empty: the whole tool
-	UntilStep int    `json:"until_step"`      // first step at which it is back
+	UntilStep int    `json:"until_step"`      // first step at which it is back; 0: when a person speaks
 	Reason    string `json:"reason"`
 }
 

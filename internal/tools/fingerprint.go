@@ -106,7 +106,11 @@ func loosenValue(b *strings.Builder, v any) {
 
 // foldText keeps letters, digits and symbols, folded.
 func foldText(s string) string {
-	s = cases.Fold().String(norm.NFKC.String(s))
+	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
+		s = strings.ToLower(s) // the same, of ASCII
+	} else {
+		s = cases.Fold().String(norm.NFKC.String(s))
+	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsPunct(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return -1

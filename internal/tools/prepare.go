@@ -15,7 +15,7 @@ import (
 // facts, and runs nothing but the tool's own pure functions. The order matters:
 // nobody is asked about a call that is wrong or that would be refused anyway.
 //
-//	look up -> decode and validate -> ceilings -> circuit -> breaker -> permission -> holds
+//	look up -> decode and validate -> ceilings -> rest -> circuit -> breaker -> permission -> holds
 //
 // The same function is run again at dispatch, hours later maybe, when policy,
 // tool and ceilings may be others.
@@ -34,6 +34,9 @@ func Prepare(call Call, f Facts) (plan Plan) {
 	}
 	plan.Exact = exactFingerprint(f.Keys, call.Tool, string(canonicalOr(json.RawMessage(raw))))
 	plan.Loose = looseFingerprint(f.Keys, call.Tool, raw)
+	if call.Args == nil && call.Raw != "" {
+		plan.Loose = looseFingerprint(f.Keys, call.Tool, noJSON) // such calls all look alike
+	}
 	if f.Cancelled {
 		return refused(plan, Fail(Cancelled, "The session is being cancelled; nothing new starts."))
 	}
@@ -42,7 +45,7 @@ func Prepare(call Call, f Facts) (plan Plan) {
 	if !ok {
 		return refused(plan, notFound(call.Tool, f))
 	}
-	plan.ToolHash = e.hash
+	plan.ToolHash, plan.Polling = e.hash, e.spec.Polling
 	args, wrong := decode(call, e)
 	if wrong != nil {
 		return refused(plan, wrong)
@@ -61,6 +64,9 @@ func Prepare(call Call, f Facts) (plan Plan) {
 	}
 	return permit(plan, e.spec, args, f)
 }
+
+// noJSON stands for all arguments that are not JSON.
+const noJSON = "\x00"
 
 // refused ends a plan with a failure.
 func refused(p Plan, f *Failure) Plan {
@@ -212,16 +218,13 @@ func stopped(p Plan, spec Spec, f Facts) *Failure {
 				With("limit", c.Name).With("used", c.Used).With("max", c.Max)
 		}
 	}
+	if r := f.restedTool(spec.Name, p.Loose); r != nil {
+		return f.rested(spec, *r)
+	}
 	if calls, open := f.Circuit.open(p.Exact, f.Step); open {
 		fail := Fail(CircuitOpen, fmt.Sprintf("This very call failed the same way %s; it was not run again.", times(len(calls))),
 			"Change the arguments, or first change what makes it fail.", "Take another way, or ask a person.", "Or leave it and report what could not be done.").
 			With("earlier_calls", calls)
-		fail.Alternatives = f.alternatives(spec)
-		return fail
-	}
-	if r := f.restedTool(spec.Name, p.Loose); r != nil {
-		fail := Fail(ToolRested, fmt.Sprintf("%s is rested until step %d: %s", spec.Name, r.UntilStep, r.Reason)).
-			With("until_step", r.UntilStep).With("step", f.Step)
 		fail.Alternatives = f.alternatives(spec)
 		return fail
 	}
@@ -242,10 +245,34 @@ func stopped(p Plan, spec Spec, f Facts) *Failure {
 	return nil
 }
 
+// rested says that a tool has a pause, and what can be done meanwhile.
+func (f Facts) rested(spec Spec, r Rested) *Failure {
+	which := "Calls of " + spec.Name + " like this one are"
+	if r.Loose == "" {
+		which = spec.Name + " is"
+	}
+	fail := Fail(ToolRested, fmt.Sprintf("%s rested until step %d; this is step %d, and it was not run.", which, r.UntilStep, f.Step),
+		"Take another way, with other tools or other arguments.").With("until_step", r.UntilStep).With("step", f.Step)
+	fail.Causes = []string{"It was repeated without getting anywhere."}
+	if r.UntilStep == 0 {
+		fail = Fail(ToolRested, which+" left out from here on; it was not run.", "Do what can be done without it.")
+		fail.Causes = []string{"It was repeated without getting anywhere, and people want the work done without it."}
+	}
+	if r.Reason != "" {
+		fail.Causes = []string{r.Reason}
+	}
+	if _, ok := f.Tools.tools["ask_human"]; ok && r.UntilStep > 0 {
+		fail.Hint = append(fail.Hint, "Or ask a person with ask_human.")
+	}
+	fail.Hint = append(fail.Hint, "Or finish, and say what could not be done.")
+	fail.Alternatives = f.alternatives(spec)
+	return fail
+}
+
 func (f Facts) restedTool(name, loose string) *Rested {
 	for i := range f.Rested {
 		r := &f.Rested[i]
-		if r.Tool == name && f.Step < r.UntilStep && (r.Loose == "" || r.Loose == loose) {
+		if r.Tool == name && (r.UntilStep == 0 || f.Step < r.UntilStep) && (r.Loose == "" || r.Loose == loose) {
 			return r
 		}
 	}

@@ -203,3 +203,60 @@ func TestClassification(t *testing.T) {
 		t.Error("a success is a failure")
 	}
 }
+
+// R: X1, V6
+func TestALongWaitIsToldBeforeItIsWaited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told []Wait
+		after := []time.Duration{LongEnough - 1, LongEnough, 3 * time.Second}
+		n := 0
+		b := newBench(t, EffectRead, func(context.Context, json.RawMessage) (Output, error) {
+			if n++; n > len(after) {
+				return Output{Text: "fine"}, nil
+			}
+			f := Fail(RateLimited, "Too many.\nKey AKIAIOSFODNN7EXAMPLE is at its limit.")
+			f.RetryAfter = after[n-1]
+			return Output{}, f
+		}, func(s *Spec) { s.Retry.Base, s.Retry.Cap = 1, 1 })
+		b.runner.Waits = func(w Wait) bool {
+			if left := time.Until(w.Next); left != w.For {
+				t.Errorf("told %s before the attempt, and that it is %s", left, w.For)
+			}
+			time.Sleep(200 * time.Millisecond) // it takes a while to write it down
+			told = append(told, w)
+			return true
+		}
+		start := time.Now()
+		o := b.do(t.Context())
+		if o.Status != StatusSucceeded || len(o.Attempts) != 4 {
+			t.Fatalf("%s after %d attempts", o.Result.ForModel(), len(o.Attempts))
+		}
+		if took, want := time.Since(start), after[0]+after[1]+after[2]; took.Round(time.Millisecond) != want.Round(time.Millisecond) {
+			t.Errorf("took %s, want %s: telling is a part of the wait", took, want)
+		}
+		if len(told) != 2 || told[0].Attempt.N != 2 || told[1].Attempt.N != 3 || told[1].For != 3*time.Second || told[1].Attempt.ErrorType != RateLimited || told[1].Call.N != 1 {
+			t.Fatalf("told %+v", told)
+		}
+		if m := told[0].Message; strings.Contains(m, "AKIA") || strings.Contains(m, "\n") || !strings.HasPrefix(m, "Too many. Key") {
+			t.Errorf("the message is %q", m)
+		}
+	})
+}
+
+// R: X1, A2
+func TestWhoIsToldOfAWaitMayEndTheCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, EffectRead, func(context.Context, json.RawMessage) (Output, error) {
+			f := Fail(RateLimited, "Too many.")
+			f.RetryAfter = time.Second
+			return Output{}, f
+		})
+		b.runner.Waits = func(Wait) bool { return false }
+		start := time.Now()
+		if o := b.do(t.Context()); len(o.Attempts) != 1 || o.Result.ErrorType() != RateLimited || time.Since(start) != 0 {
+			t.Errorf("%d attempts in %s: %s", len(o.Attempts), time.Since(start), o.Result.ForModel())
+		}
+	})
+}

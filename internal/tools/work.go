@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"baton/internal/clean"
 	"baton/internal/redact"
 )
 
@@ -43,7 +44,7 @@ func (r Runner) run(ctx context.Context, plan Plan, e entry, args json.RawMessag
 			return w.succeeded(end.out)
 		}
 		again, why := w.again(f, deadline)
-		if again == 0 || !sleep(ctx, again) {
+		if again == 0 || !w.wait(ctx, f, again) {
 			return w.failed(ctx, f, end, why)
 		}
 		wait = again
@@ -138,6 +139,20 @@ func (w *work) again(f *Failure, deadline time.Time) (wait time.Duration, why st
 		return 0, fmt.Sprintf("%s has failed so often lately that the harness does not repeat calls to it now.", w.plan.Service)
 	}
 	return wait, ""
+}
+
+// maxWaitMessage is how much of a failure is told while it is waited for: it
+// stands whole in the result.
+const maxWaitMessage = 300
+
+// wait tells that there will be another attempt, and waits for it.
+func (w *work) wait(ctx context.Context, f *Failure, d time.Duration) bool {
+	if w.Waits == nil || d < LongEnough {
+		return sleep(ctx, d)
+	}
+	next := time.Now().Add(d)
+	told := Wait{Call: w.plan.Call, Attempt: w.attempts[len(w.attempts)-1], Message: clip(clean.Line(w.present.text(f.full().Message)), maxWaitMessage), For: d, Next: next}
+	return w.Waits(told) && sleep(ctx, time.Until(next))
 }
 
 // sleep waits unless ctx ends before.

@@ -86,7 +86,8 @@ function grow(root, now) {
   for (const bar of root.querySelectorAll("rect[data-since]")) {
     const most = 100 - parseFloat(bar.getAttribute("x"));
     const part = (now - new Date(bar.dataset.since)) / Number(bar.dataset.part);
-    bar.setAttribute("width", Math.min(most, Math.max(0.5, part)).toFixed(2) + "%");
+    const width = part < 0 ? 0 : Math.min(most, Math.max(0.5, part)); // 0: it begins later
+    bar.setAttribute("width", width.toFixed(2) + "%");
   }
 }
 

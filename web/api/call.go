@@ -46,6 +46,8 @@ type call struct {
 	QueuedMS    *int64     `json:"queued_ms"`
 	DurationMS  *int64     `json:"duration_ms"` // queued, run and waited for, in all
 	Retries     int        `json:"retries"`
+	// NextAttemptAt is when a call that is open will be tried again.
+	NextAttemptAt *time.Time `json:"next_attempt_at"`
 	// OutputBytes is how much the tool put out, before any cut. MoreOutput says
 	// that more of it is stored than the result shows.
 	OutputBytes *int64 `json:"output_bytes"`
@@ -84,6 +86,9 @@ type entry struct {
 	// model.replied
 	Plans []tools.Plan `json:"plans"`
 	Start []int        `json:"start"`
+	// call.retried: the attempt that failed.
+	tools.Attempt
+	NextMS int64 `json:"next_ms"`
 	// call.ended. Of the result the ledger leaves out what goes without saying.
 	Result   json.RawMessage `json:"result"`
 	Attempts []tools.Attempt `json:"attempts"`
@@ -174,7 +179,7 @@ func (c *call) start(at time.Time) {
 	if c.StartedAt == nil {
 		c.StartedAt = &at
 	}
-	c.Status = tools.StatusStarted
+	c.Status, c.NextAttemptAt = tools.StatusStarted, nil
 }
 
 // ask adds what a question about the call says.
@@ -198,7 +203,11 @@ func (c *call) take(e sessions.Event, d entry) error {
 	case sessions.CallStarted:
 		c.start(e.At)
 	case sessions.CallRetried:
-		c.Retries++
+		if n := len(c.Attempts); n > 0 && c.Attempts[n-1].N >= d.N {
+			c.Attempts = []tools.Attempt{} // a worker was lost, and another begins anew
+		}
+		next := e.At.Add(time.Duration(d.NextMS) * time.Millisecond)
+		c.Attempts, c.Retries, c.NextAttemptAt = append(c.Attempts, d.Attempt), d.N, &next
 	case sessions.CallEnded:
 		var result tools.Result
 		if err := json.Unmarshal(d.Result, &result); err != nil {
@@ -211,6 +220,7 @@ func (c *call) take(e sessions.Event, d entry) error {
 		c.Status, c.ErrorType, c.Result = result.CallStatus(), result.ErrorType(), whole
 		c.EndedAt, c.QueuedMS, c.DurationMS = &e.At, &d.QueuedMS, &d.TotalMS
 		c.MoreOutput, c.ranMS = d.Stored, result.Meta().DurationMS
+		c.Attempts, c.Retries, c.NextAttemptAt = []tools.Attempt{}, 0, nil
 		if len(d.Attempts) > 0 {
 			c.Attempts, c.Retries = d.Attempts, len(d.Attempts)-1
 			c.StartedAt = &d.Attempts[0].StartedAt

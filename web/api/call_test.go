@@ -139,3 +139,29 @@ func TestArgumentsThatAreNoJSONAreShownAsTheyCame(t *testing.T) {
 		t.Errorf("preceding %v", c.Preceding)
 	}
 }
+
+// R: X1, V6
+func TestACallThatIsTriedAgainSaysWhen(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	p := plan(1, tools.EffectRead, tools.Ready)
+	l.add(sessions.ModelReplied, 0, entry{Plans: []tools.Plan{p}, Start: []int{1}})
+	failed := func(n int) entry {
+		return entry{Attempt: tools.Attempt{N: n, ErrorType: tools.Unavailable, DurationMS: 7}, NextMS: 3000}
+	}
+	l.add(sessions.CallRetried, 1, failed(1))
+	l.add(sessions.CallRetried, 1, failed(2))
+	c := l.fold(1, 1)[0]
+	if c.Status != tools.StatusStarted || c.Retries != 2 || len(c.Attempts) != 2 || c.NextAttemptAt == nil || !c.NextAttemptAt.Equal(time.Unix(3, 0).Add(3*time.Second)) {
+		t.Errorf("%+v, next %v", c, c.NextAttemptAt)
+	}
+	l.add(sessions.CallRetried, 1, failed(1)) // of another worker
+	if c := l.fold(1, 1)[0]; c.Retries != 1 || len(c.Attempts) != 1 {
+		t.Errorf("begun anew: %+v", c)
+	}
+	result := json.RawMessage(`{"status":"success","data":1,"notices":[],"meta":{"duration_ms":1,"attempts":1,"truncated":null}}`)
+	l.add(sessions.CallEnded, 1, entry{Result: result})
+	if c := l.fold(1, 1)[0]; c.NextAttemptAt != nil || c.Retries != 0 || len(c.Attempts) != 0 {
+		t.Errorf("ended: %+v", c)
+	}
+}
