@@ -39,13 +39,13 @@ func (p ErrorPage) icon() (name, tone string) {
 	}
 }
 
-// details are what helps whoever looks after the server. Nothing of what the
-// person wrote is in them.
+// details are what helps whoever looks after the server. By the reference they
+// find the address and the time in the log; nothing of what the person wrote is
+// in them.
 func (p ErrorPage) details(ctx context.Context) string {
 	return strings.Join([]string{
 		p.Problem.What, p.Problem.Why,
 		i18n.T(ctx, "error.reference", "status", p.Status, "id", p.Reference),
-		p.Path, machine(p.Now),
 	}, "\n")
 }
 
