@@ -156,7 +156,9 @@ func TestAnOpenPageOutlivesItsServer(t *testing.T) {
 	tab.Expect("ERR_CONNECTION_REFUSED")
 	first.end(syscall.SIGKILL)
 	tab.Wait(`!document.querySelector("#connection").hidden`)
+	tab.Wait(`/^Reconnecting in \d+ s$/.test(document.querySelector("#link [data-says]").textContent)`)
 	launchAt(t, strings.TrimPrefix(first.url, "http://"), r.env...)
+	tab.Wait(`document.querySelector("#link").dataset.state === "on"`)
 	r.untilAllEnded()
 	// Or: it is not known whether it was booked, if that was under way.
 	tab.Wait(`document.querySelector("#session-now").textContent.toLowerCase().includes("booked.")`)

@@ -68,7 +68,7 @@ func New[T ~struct{ u uuid.UUID }]() T {
 func From[T ~struct{ u uuid.UUID }](t time.Time) T {
 	var u uuid.UUID
 	binary.BigEndian.PutUint64(u[:], uint64(t.UnixMilli())<<16)
-	u[6], u[8] = 0x70, 0x80                                     // version and variant
+	u[6], u[8] = 0x70, 0x80 // version and variant
 	return T(struct{ u uuid.UUID }{u})
 }
 

@@ -21,6 +21,7 @@ let work = [];
 let planned = false;
 const topics = new Map(); // by name: what the page has of it
 
+const html = document.documentElement;
 const byId = (id) => document.getElementById(id);
 const form = () => document.querySelector("form.answer-form");
 
@@ -56,7 +57,8 @@ function connect() {
   socket.onopen = () => {
     tries = 0;
     topics.forEach((_, name) => subscribe(name));
-    document.documentElement.dataset.connected = "";
+    delete html.dataset.retry;
+    html.dataset.connected = lostAt ? "behind" : "";
     if (lostAt && Date.now() - lostAt > noticed) {
       banner("back");
       setTimeout(() => !lostAt && banner(), 2000);
@@ -71,7 +73,7 @@ function connect() {
 }
 
 function lose(code) {
-  delete document.documentElement.dataset.connected;
+  delete html.dataset.connected;
   if (code === 4401) {
     keepDraft();
     return location.reload();
@@ -83,10 +85,13 @@ function lose(code) {
   lostAt ||= Date.now();
   setTimeout(() => lostAt && banner("lost"), noticed);
   const most = Math.min(waits[0] * 2 ** tries++, waits[1]);
-  again = setTimeout(connect, most / 2 + (Math.random() * most) / 2);
+  const wait = most / 2 + (Math.random() * most) / 2;
+  html.dataset.retry = Date.now() + wait; // link.js counts down to it
+  again = setTimeout(connect, wait);
 }
 
 function hear(said) {
+  if (html.dataset.connected) html.dataset.connected = ""; // what was missed has begun to come
   if (said.ping) return send({ op: "pong" });
   if (said.refused === "resync") return offer(said.t);
   if (said.going || said.refused || !topics.has(said.t)) return;
