@@ -307,7 +307,7 @@ func (f *feed) missing(v *view) ([]frame, error) {
 	}
 	oldest := f.made - int64(len(f.frames))
 	if !v.fresh && v.at >= oldest {
-		list := slices.Clone(f.frames[v.at-oldest:])
+		list := f.frames[v.at-oldest:] // frames are added and dropped, and never changed
 		v.at = f.made
 		if len(list) > 0 {
 			v.seq = list[len(list)-1].to

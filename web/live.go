@@ -281,7 +281,8 @@ func (c *socket) flush() error {
 	c.mu.Lock()
 	say, ping := c.tell, c.ping
 	c.tell, c.ping = nil, false
-	views := make([]*view, 0, len(c.views))
+	var few [4]*view // as many as a page has
+	views := few[:0]
 	for _, v := range c.views {
 		views = append(views, v)
 	}
@@ -434,11 +435,12 @@ func (h *liveHub) checkRights(s *site, by map[string][]*socket) {
 	}
 	for login, sockets := range by {
 		actor, signedIn := actors[login]
+		rights := rightsKey(actor)
 		for _, c := range sockets {
 			switch {
 			case !signedIn:
 				c.close(closing{closeNotSignedIn, "sign in"})
-			case rightsKey(actor) != c.rights:
+			case rights != c.rights:
 				c.close(closing{closeNoAccess, "your rights have changed"})
 			}
 		}
