@@ -82,6 +82,7 @@ type feed struct {
 	mu      sync.Mutex // of all below, and of the source
 	source  source
 	viewers map[*view]struct{}
+	over    bool // it has ended with its last viewer
 	frames  []frame
 	kept    int   // bytes in frames
 	made    int64 // frames so far: the positions of viewers who are up to date
@@ -329,10 +330,14 @@ func (f *feed) missing(v *view) ([]frame, error) {
 	return []frame{one}, err
 }
 
-func (f *feed) join(v *view) {
+// join takes a viewer in, unless the feed has ended since it was found.
+func (f *feed) join(v *view) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.viewers[v] = struct{}{}
+	if !f.over {
+		f.viewers[v] = struct{}{}
+	}
+	return !f.over
 }
 
 // leave ends the feed with its last viewer.
@@ -351,6 +356,7 @@ func (f *feed) leave(v *view) {
 		if h.feeds[f.key] == f {
 			delete(h.feeds, f.key)
 		}
+		f.over = true
 		f.stop()
 	}
 	f.mu.Unlock()

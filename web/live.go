@@ -52,6 +52,7 @@ type liveHub struct {
 	mu      sync.Mutex
 	feeds   map[feedKey]*feed
 	sockets map[*socket]struct{}
+	caring  bool      // care is at work
 	buffers sync.Pool // to write from, shared by connections that are idle
 	writers writers
 }
@@ -73,6 +74,7 @@ type socket struct {
 	alive time.Time // when it was pinged last
 
 	mu     sync.Mutex
+	over   bool // it has left all topics
 	ping   bool // is due
 	actor  auth.Actor
 	views  map[string]*view // by topic
@@ -224,22 +226,31 @@ func (c *socket) subscribe(m pageMessage) error {
 	if full && old == nil {
 		return closing{closeTooMuch, "too many topics"}
 	}
-	f, err := c.site.feedOf(c.ctx, actor, m)
-	if err != nil {
-		// What isn't there and what isn't theirs look the same.
-		p := problem.From(err)
-		c.site.Log.DebugContext(c.ctx, "topic refused", "topic", m.Topic, "code", p.Code)
-		c.say(map[string]any{"t": m.Topic, "refused": p.Code})
-		return nil
+	v := &view{socket: c, seq: m.Seq, scale: time.Duration(m.Scale) * time.Millisecond, fresh: true}
+	for joined := false; !joined; joined = v.feed.join(v) {
+		f, err := c.site.feedOf(c.ctx, actor, m)
+		if err != nil {
+			// What isn't there and what isn't theirs look the same.
+			p := problem.From(err)
+			c.site.Log.DebugContext(c.ctx, "topic refused", "topic", m.Topic, "code", p.Code)
+			c.say(map[string]any{"t": m.Topic, "refused": p.Code})
+			return nil
+		}
+		v.feed = f
 	}
-	v := &view{socket: c, feed: f, seq: m.Seq, scale: time.Duration(m.Scale) * time.Millisecond, fresh: true}
 	c.mu.Lock()
-	c.views[m.Topic] = v
+	over := c.over
+	if !over {
+		c.views[m.Topic] = v
+	}
 	c.mu.Unlock()
+	if over { // nobody else would leave for it
+		old = v
+	}
+	// The new view first: a feed ends with its last viewer.
 	if old != nil {
 		old.feed.leave(old)
 	}
-	f.join(v)
 	c.rouse()
 	return nil
 }
@@ -328,7 +339,7 @@ func (c *socket) end(cause error) {
 	defer c.site.liveHub.drop(c)
 	c.mu.Lock()
 	views := c.views
-	c.views = map[string]*view{}
+	c.views, c.over = map[string]*view{}, true
 	c.mu.Unlock()
 	for _, v := range views {
 		v.feed.leave(v)
@@ -364,7 +375,8 @@ func (h *liveHub) add(s *site, c *socket) {
 		c.close(goingAway)
 	default:
 	}
-	if len(h.sockets) == 1 {
+	if !h.caring {
+		h.caring = true
 		go h.care(s)
 	}
 }
@@ -405,6 +417,7 @@ func (h *liveHub) due(now time.Time) map[string][]*socket {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.sockets) == 0 {
+		h.caring = false
 		return nil
 	}
 	by := map[string][]*socket{}

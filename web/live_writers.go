@@ -21,6 +21,7 @@ type writers struct {
 	queue []*socket // whose turn comes; each once
 	at    map[*writer]struct{}
 	free  int // writers at work that aren't held up
+	most  int // of those; more than usual while all of them are held up
 	watch *time.Timer
 }
 
@@ -56,7 +57,8 @@ func (w *writers) add(sockets ...*socket) {
 
 // staff sees to it that enough writers are at work.
 func (w *writers) staff() {
-	for n := len(w.queue); n > 0 && w.free < writersMost(); n-- {
+	w.most = max(w.most, writersMost())
+	for n := len(w.queue); n > 0 && w.free < w.most; n-- {
 		w.free++
 		one := &writer{}
 		if w.at == nil {
@@ -76,11 +78,16 @@ func (w *writers) look() {
 	defer w.mu.Unlock()
 	w.watch = nil
 	now := time.Now()
+	working := w.free > 0
 	for one := range w.at {
-		if !one.heldUp && !one.since.IsZero() && now.Sub(one.since) > heldUpAfter {
+		if !one.heldUp && !one.since.IsZero() && now.Sub(one.since) >= heldUpAfter {
 			one.heldUp = true
 			w.free--
 		}
+	}
+	if working && w.free == 0 {
+		// Many stall: to replace one after the other would delay the rest by as many spans.
+		w.most *= 2
 	}
 	w.staff()
 }
@@ -104,13 +111,13 @@ func (w *writers) work(one *writer) {
 			w.queue = append(w.queue, c)
 		}
 		if one.heldUp {
-			if w.free >= writersMost() {
+			if w.free >= w.most {
 				return
 			}
 			one.heldUp = false
 			w.free++
 		}
 	}
-	w.queue = nil // what it grew to is given back
+	w.queue, w.most = nil, 0 // what they grew to is given back
 	w.free--
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"baton/internal/live"
 )
@@ -42,6 +44,35 @@ func TestWritersThatAreHeldUpAreReplaced(t *testing.T) {
 	// All are at rest again: what comes then is written by as many as before.
 	w.add(free)
 	<-reached
+}
+
+// Two hundred that stall, all in the way of one that doesn't, cost it a few
+// spans and not two hundred.
+// R: V3
+// case: fault F24
+func TestManyWhoStallAreGoneRoundSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release, reached := make(chan struct{}), make(chan struct{})
+		free := new(socket)
+		w := writers{write: func(c *socket) {
+			if c == free {
+				close(reached)
+				return
+			}
+			<-release
+		}}
+		began := time.Now()
+		for range 200 {
+			w.add(new(socket))
+		}
+		w.add(free)
+		<-reached
+		if took := time.Since(began); took > 10*heldUpAfter {
+			t.Errorf("it was reached after %s", took)
+		}
+		close(release)
+	})
 }
 
 // What is asked for while a socket is being written to is neither lost nor done

@@ -41,6 +41,7 @@ type house struct {
 	db       *pgxpool.Pool
 	accounts *auth.Accounts
 	deps     Deps
+	site     *site
 	server   *httptest.Server
 	log      *lines
 }
@@ -60,7 +61,8 @@ func open4test(t *testing.T, change ...func(*Deps)) *house {
 		f(&deps)
 	}
 	h.deps = deps
-	h.server = httptest.NewServer(New(deps))
+	h.site = newSite(deps)
+	h.server = httptest.NewServer(h.site.handler())
 	t.Cleanup(h.server.Close)
 	return h
 }

@@ -46,11 +46,16 @@ type Deps struct {
 }
 
 // New makes the handler for everything that the server answers.
-func New(deps Deps) http.Handler {
+func New(deps Deps) http.Handler { return newSite(deps).handler() }
+
+func newSite(deps Deps) *site {
 	if deps.Live == nil {
 		deps.Live = live.NewHub(nil, deps.Log)
 	}
-	s := &site{Deps: deps, origin: newOriginCheck(deps.PublicURL), liveHub: newLiveHub()}
+	return &site{Deps: deps, origin: newOriginCheck(deps.PublicURL), liveHub: newLiveHub()}
+}
+
+func (s *site) handler() http.Handler {
 	e := echo.New()
 	e.HTTPErrorHandler = s.fail
 	e.Use(s.identified, s.logged, s.recovered, safeHeaders, s.hostChecked, s.originChecked, bodyLimited, s.read)
