@@ -2,8 +2,8 @@ package markdown
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -18,6 +18,7 @@ import (
 const (
 	mostBytes = 16 << 10
 	mostDepth = 6 // lists in quotes in lists
+	mostCells = 2000
 )
 
 // Kind is what a block is.
@@ -77,12 +78,30 @@ func Parse(source string) []Block {
 	if strings.TrimSpace(source) == "" {
 		return nil
 	}
-	if len(source) > mostBytes {
+	if len(source) > mostBytes || cells(source) > mostCells {
 		return plain(source)
 	}
 	src := []byte(source)
 	d := document{src}
 	return d.blocks(reader.Parse(text.NewReader(src)), 0)
+}
+
+// cells is at least how many cells the tables of a text have. A table's rows are
+// filled up to the width of its head, so a few bytes can be thousands of cells;
+// they are counted before there are any.
+func cells(source string) (n int) {
+	width := 0
+	for line := range strings.Lines(source) {
+		switch pipes := strings.Count(line, "|"); {
+		case strings.Trim(line, "> \t\r\n") == "":
+			width = 0
+		case pipes > 0 && strings.Contains(line, "-") && strings.Trim(line, "|:-> \t\r\n*+.)0123456789") == "":
+			width = pipes + 1 // what stands between a table's head and its rows
+			n += width
+		}
+		n += width
+	}
+	return n
 }
 
 // plain is a text in which nothing is taken for more than a line's end.
@@ -208,6 +227,11 @@ func (d document) collect(parent ast.Node, style Span, list *[]Span) {
 // lead makes a span a link, if people may be led there.
 func (s *Span) lead(destination string) { s.URL, s.Host, _ = Outside(destination) }
 
+// hostName is a name with a dot and a top level of letters, or an address of
+// four numbers; with or without a port. A single number is an address, too, but
+// nobody can read it.
+var hostName = regexp.MustCompile(`^(([a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9])?\.)+[a-zA-Z]{2,}|(\d{1,3}\.){3}\d{1,3})(:\d{1,5})?$`)
+
 // Outside reads an address that people may be led to: one of the web, of a host
 // whose name looks like no other's, without a name that pretends to be one
 // before it.
@@ -216,7 +240,7 @@ func Outside(address string) (whole, host string, ok bool) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return "", "", false
 	}
-	if strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) {
+	if !hostName.MatchString(u.Host) || strings.Contains(u.Host, "xn--") {
 		return "", "", false
 	}
 	return u.String(), u.Host, true

@@ -106,6 +106,12 @@ func TestWhatHelpsToReadIsKeptAndNothingThatActs(t *testing.T) {
 		"[x](/sessions)":                                                 "x",
 		"[x](https://bank.example@evil.example/)":                        "x",
 		"[x](https://bаnk.example/)":                                     "x", // with a Cyrillic a
+		"[x](https://paypal.com;.evil.example/)":                         "x",
+		"[x](https://paypal.com'.evil.example/)":                         "x",
+		"[x](https://good.com%25evil.example/)":                          "x",
+		"[x](https://2130706433/)":                                       "x",
+		"[x](https://xn--pple-43d.com/)":                                 "x",
+		"[x](https://10.0.0.7:8443/a)":                                   "link(x, https://10.0.0.7:8443/a, 10.0.0.7:8443)",
 		"[x][y]\n\n[y]: https://shop.example 'title'":                    "link(x, https://shop.example, shop.example)",
 	} {
 		if got := show(Parse(source)); got != want {
@@ -130,6 +136,28 @@ func TestTextBeyondTheBoundsStaysText(t *testing.T) {
 		if got := Parse(deep); depth(got) > mostDepth+1 {
 			t.Errorf("%s are %d deep", name, depth(got))
 		}
+	}
+}
+
+// The rows of a table are filled up to its head's width: a short text must not
+// become a huge page.
+// R: Q4
+func TestATableIsBoundedBeforeItIsRead(t *testing.T) {
+	t.Parallel()
+	for _, before := range []string{"", "> ", "- "} {
+		rest := strings.Replace(before, "-", " ", 1)
+		for columns := 2; columns < 2000; columns *= 3 {
+			for rows := 1; rows < 2000; rows *= 3 {
+				source := before + strings.Repeat("|a", columns) + "|\n" + rest + strings.Repeat("|-", columns) + "|\n" + strings.Repeat(rest+"|b\n", rows)
+				if n := len(strings.Split(show(Parse(source)), "(")); n > mostCells+columns+10 {
+					t.Fatalf("%d columns and %d rows in %d bytes are %d cells", columns, rows, len(source), n)
+				}
+			}
+		}
+	}
+	ordinary := "| a | b | c |\n|---|---|---|\n" + strings.Repeat("| 1 | 2 | 3 |\n", 60)
+	if list := Parse(ordinary); len(list) != 1 || list[0].Kind != Table || len(list[0].Rows) != 61 {
+		t.Error("an ordinary table is not read")
 	}
 }
 
