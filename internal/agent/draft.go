@@ -27,6 +27,7 @@ type draft struct {
 	ctx  context.Context //nolint:containedctx // of the one request that it is about
 	step int             // of the reply
 	safe *redact.Stream
+	held string // that can't be cleaned yet
 	text string
 
 	shown, far time.Time // when it was last
@@ -40,7 +41,10 @@ func (d *draft) take(piece string) {
 	if d.safe == nil {
 		d.safe = d.s.redactor.Stream()
 	}
-	d.text += d.safe.Write(clean.Text(piece))
+	d.held += piece
+	ready := clean.Ready(d.held)
+	d.text += d.safe.Write(clean.Text(d.held[:ready]))
+	d.held = d.held[ready:]
 	now := time.Now()
 	if d.text == "" || now.Sub(d.shown) < draftEvery {
 		return

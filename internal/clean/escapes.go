@@ -13,14 +13,14 @@ const maxString = 4096
 // stripEscapes removes terminal sequences, in their 7-bit form (ESC [) and as
 // C1 characters (U+009B). The text of a hyperlink stays, its address goes.
 func stripEscapes(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r == 0x1b || r >= 0x80 && r < 0xa0 }) {
+	if !strings.ContainsFunc(s, introduces) {
 		return s
 	}
 	var b strings.Builder
 	b.Grow(len(s))
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == 0x1b || r >= 0x80 && r < 0xa0 && r != 0x85 {
+		if introduces(r) {
 			i += sequence(s[i:], r, n)
 			continue
 		}

@@ -353,6 +353,9 @@ func TestStreamMasksOverBorders(t *testing.T) {
 		for _, k := range keys(rnd) {
 			texts = append(texts, "I found the key in the file that you named, it is "+k+" and it must be changed.\nNext line "+k)
 		}
+		for _, field := range []string{"passphrase: abc ", "password is one two ", "--secret-key ", "cookie: a; b="} {
+			texts = append(texts, "I have found this.\n"+field+"-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7\n-----END RSA PRIVATE KEY-----\nThat is all there is to say about it, I think.")
+		}
 		for name, c := range inContext(rnd) {
 			if name == "18 pem cut at start" {
 				continue // its first half is gone before its end says what it was

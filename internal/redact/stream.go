@@ -46,9 +46,10 @@ func (s *Stream) safeCut() int {
 	line := strings.LastIndexByte(s.held, '\n') + 1
 	cut := line
 	if begin := keyBegin.FindAllStringIndex(s.held, -1); begin != nil {
-		// A key that has not ended is held whole.
+		// A key that has not ended is held whole, with the line that it begins in:
+		// what stands before it there may be masked together with it.
 		if last := begin[len(begin)-1]; keyEnd.FindStringIndex(s.held[last[1]:]) == nil && len(s.held)-last[0] < maxHeld {
-			return min(cut, last[0])
+			return min(cut, strings.LastIndexByte(s.held[:last[0]], '\n')+1)
 		}
 	}
 	if s.r.longest > 0 && len(s.held)-cut < s.r.longest {
