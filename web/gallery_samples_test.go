@@ -110,7 +110,7 @@ func (s sample) question() t.Question {
 			{
 				ID: "refund_part", Letter: "B", Label: s.say("Refund €500.00 now, send the rest to finance", "先退 €500.00，其余交给财务"),
 				Says:  s.say("Finance gets a task for €784.00; the customer waits 2 to 3 working days.", "财务会收到 €784.00 的任务，客户需等 2 至 3 个工作日。"),
-				Chips: []t.Chip{{Icon: "bot", Text: s.say("The agent will decide how", "由智能体决定具体做法")}},
+				Chips: []t.Chip{{Icon: "bot", Text: s.say("The agent goes on from there", "智能体据此继续")}},
 			},
 			{
 				ID: "hand_over", Letter: "C", Label: s.say("Do not refund. Hand the case to a person", "不退款，转给人工"),

@@ -88,7 +88,7 @@ func TestAQuestionIsAnsweredOnItsPageAndTakenBack(t *testing.T) {
 	b := w.as("responder")
 	b.get("/inbox").has(t, http.StatusOK, "Charged twice", "DESK", "(2) Inbox · Baton", questionPath(e))
 	b.get(questionPath(e)).has(t, http.StatusOK, "Refund the second charge of 240 EUR?", "Approves exactly this:", "<b>Refund 240.00</b>",
-		"Order 8812 was charged twice.", "Not known to be reversible", "The agent will decide how", "Recommended", "1 of 2")
+		"Order 8812 was charged twice.", "Not known to be reversible", "The agent goes on from there", "Recommended", "1 of 2")
 
 	got := b.post(questionPath(e)+"/answer", form("1", "refund", "message", "Mention the order."))
 	to := got.header.Get("Location")

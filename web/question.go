@@ -216,6 +216,9 @@ func (r reader) soFar(q *templates.Question, c escalation.Context, t *timeline, 
 	for _, l := range c.Done {
 		s := step(l)
 		s.Text = r.times("line.done", l.Times, s.Text)
+		if l.Undone > 0 {
+			s.Said, s.Detail = "", r.say("line.items_done", "n", l.Done, "of", l.Done+l.Undone)
+		}
 		q.Done = append(q.Done, s)
 	}
 	for _, l := range c.Tried {
@@ -223,12 +226,20 @@ func (r reader) soFar(q *templates.Question, c escalation.Context, t *timeline, 
 		if n := max(l.Attempts, l.Times); n > 1 {
 			q.Tried = append(q.Tried, templates.Step{Text: r.times("line.tried", n, s.Text), URL: s.URL})
 		}
-		s.Said, s.Detail = "", errorWords(r.ctx, l.ErrorType).What
+		s.Said, s.Detail = "", r.failing(l)
 		if exact {
 			s.Exact = l.Error
 		}
 		q.Failed = append(q.Failed, s)
 	}
+}
+
+// failing is what became of a line that failed, as a whole or in part.
+func (r reader) failing(l escalation.Line) string {
+	if l.Undone > 0 {
+		return r.say("line.items_undone", "n", l.Undone, "of", l.Done+l.Undone)
+	}
+	return errorWords(r.ctx, l.ErrorType).What
 }
 
 // status is how far a question is for people: an answer that is held has not

@@ -115,10 +115,14 @@ func (s *sitting) known() escalation.Known {
 			continue
 		}
 		_, spec, _ := s.registry.Lookup(c.plan.Call.Tool)
-		k.Calls = append(k.Calls, escalation.KnownCall{
+		known := escalation.KnownCall{
 			N: n, Tool: c.plan.Call.Tool, ToolHash: c.plan.ToolHash, Words: spec.Words, Args: s.redactor.JSON(c.plan.Call.Args), Effect: c.plan.Effect,
 			Status: c.result.CallStatus(), Attempts: c.tries, ErrorType: c.result.ErrorType(), Error: c.result.Message(), Shown: c.result.ForModel(),
-		})
+		}
+		if known.Status == tools.StatusPartial {
+			known.Done, known.Undone = len(c.result.Completed()), len(c.result.Failed())+len(c.result.Skipped())
+		}
+		k.Calls = append(k.Calls, known)
 	}
 	return k
 }

@@ -46,6 +46,8 @@ type KnownCall struct {
 	// Of one that failed.
 	ErrorType tools.ErrorType
 	Error     string
+	// Of a batch that was done in part: how many items were, and were not.
+	Done, Undone int
 	// Shown is what the model was shown of the result: facts are looked up in it.
 	Shown string
 }

@@ -77,6 +77,19 @@ func TestWhatWasDoneAndTriedComesFromTheLog(t *testing.T) {
 	}
 }
 
+// What was done in part stands under both: what was done, and what was not.
+// R: Q2, X6
+func TestABatchThatWasDoneInPartIsDoneAndFailed(t *testing.T) {
+	t.Parallel()
+	batch := query(1, "prices")
+	batch.Status, batch.Done, batch.Undone = tools.StatusPartial, 35, 5
+	c := compose(t, escalation.AskExample, escalation.Known{Calls: []escalation.KnownCall{batch, batch}}).Question.Context
+	want := []string{"Look up prices: 35 of 40 items done", "Look up prices: 35 of 40 items done"}
+	if !slices.Equal(texts(c.Done), want) || !slices.Equal(texts(c.Tried), want) {
+		t.Errorf("done is %q, tried is %q", texts(c.Done), texts(c.Tried))
+	}
+}
+
 // R: Q2
 func TestALongLogIsCutToItsLatest(t *testing.T) {
 	t.Parallel()

@@ -27,11 +27,11 @@ func done(k Known) []Line {
 	return append(effects, latest(reads, maxLines-len(effects))...)
 }
 
-// tried lists what failed, equal failures together.
+// tried lists what failed as a whole or in part, equal failures together.
 func tried(k Known) []Line {
 	var lines []Line
 	for _, c := range k.Calls {
-		if failed(c) {
+		if failed(c) || c.Undone > 0 {
 			lines = merge(lines, lineOf(k, c))
 		}
 	}
@@ -43,7 +43,7 @@ func latest(lines []Line, most int) []Line { return lines[max(0, len(lines)-max(
 // merge adds a line, or counts it with the one that says the same.
 func merge(lines []Line, l Line) []Line {
 	i := slices.IndexFunc(lines, func(o Line) bool {
-		return o.Tool == l.Tool && o.Words["en"] == l.Words["en"] && o.ErrorType == l.ErrorType && o.Error == l.Error
+		return o.Undone+l.Undone == 0 && o.Tool == l.Tool && o.Words["en"] == l.Words["en"] && o.ErrorType == l.ErrorType && o.Error == l.Error
 	})
 	if i >= 0 {
 		l.Times += lines[i].Times
@@ -56,7 +56,7 @@ func merge(lines []Line, l Line) []Line {
 
 func lineOf(k Known, c KnownCall) Line {
 	l := Line{Call: id.Call{Session: k.Session, N: c.N}, Words: map[string]string{}, Tool: c.Tool, Times: 1, Attempts: max(c.Attempts, 1),
-		ErrorType: c.ErrorType, Error: clip(clean.Line(c.Error), maxError)}
+		ErrorType: c.ErrorType, Error: clip(clean.Line(c.Error), maxError), Done: c.Done, Undone: c.Undone}
 	spec := tools.Spec{Name: c.Tool, Words: c.Words}
 	for lang := range c.Words {
 		_, l.Words[lang] = spec.Describe(lang, c.Args)
@@ -71,6 +71,9 @@ func (l Line) english() string {
 	}
 	if l.Times > 1 {
 		text += fmt.Sprintf(" (%d times)", l.Times)
+	}
+	if l.Undone > 0 {
+		text += fmt.Sprintf(": %d of %d items done", l.Done, l.Done+l.Undone)
 	}
 	if l.ErrorType != "" {
 		text += ": " + l.Error

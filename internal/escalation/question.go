@@ -56,6 +56,9 @@ type Line struct {
 	Attempts  int               `json:"attempts,omitempty"` // of all of them
 	ErrorType tools.ErrorType   `json:"error_type,omitempty"`
 	Error     string            `json:"error,omitempty"`
+	// Of a batch that was done in part: how many items were, and were not.
+	Done   int `json:"done,omitempty"`
+	Undone int `json:"undone,omitempty"`
 }
 
 // Fact is a value that the decision rests on.
