@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"baton/internal/clean"
 	"baton/internal/escalation"
 	"baton/templates"
 )
@@ -23,7 +24,7 @@ const (
 // sections, questions, sessions and decisions. A script asks for the finds
 // alone, and says how many it has itself.
 func (s *site) palette(c echo.Context) error {
-	p := templates.PalettePage{Query: strings.TrimSpace(cut(c.QueryParam("q"), wordsMost))}
+	p := templates.PalettePage{Query: strings.TrimSpace(cut(clean.Line(c.QueryParam("q")), wordsMost))}
 	if here, err := strconv.Atoi(c.QueryParam("here")); err == nil {
 		p.Here = min(max(here, 0), hereMost)
 	}

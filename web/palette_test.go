@@ -68,6 +68,9 @@ func TestASearchFindsByWordsAndByNumber(t *testing.T) {
 		}
 	}
 	b.get(searchFor("SESS")).markup(t).one("main").one(`a[href="/sessions"]`).says("Sessions")
+	for _, odd := range []string{"a%00b", "%ff%fe", "%25_'\"\\", "%e2%80%ae", strings.Repeat("x", 5000)} {
+		b.get(templates.PaletteURL+"?part=1&q="+odd).has(t, http.StatusOK)
+	}
 	b.get(templates.PaletteURL).markup(t).one("main").one(`a[href="/decisions"]`)
 	b.get(searchFor("charged")+"&part=1&here=3").has(t, http.StatusOK, "5 results")
 	b.get(searchFor("charged"), "Accept-Language", "zh-CN").has(t, http.StatusOK, "2 个结果")
