@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"baton/internal/escalation"
 	"baton/internal/id"
 	"baton/internal/live"
@@ -86,8 +88,35 @@ func (s *site) drawInbox(r reader) ([]region, error) {
 	}
 	counts := counted{n}
 	f := templates.Frame{Waiting: counts.open(), Now: r.now.Truncate(time.Minute)}
-	html, err := fragment(r.ctx, templates.QueueList(f, r.queue(counts, viewOpen, list, id.Escalation{}, more)))
-	return []region{{selector: "#queue", html: html}}, err
+	p := templates.InboxPage{Frame: f, Live: true, Queue: r.queue(counts, viewOpen, list, id.Escalation{}, more)}
+	if len(list) == 0 {
+		if p.Day, err = s.day(r); err != nil {
+			return nil, err
+		}
+	}
+	return drawn(r.ctx, []part{
+		{"#queue", templates.QueueList(p.Frame, p.Queue)},
+		{"#queue-rest", templates.QueueRest(p)},
+		{"#inbox-rest", templates.InboxRest(p)},
+	})
+}
+
+// part is a region of a page before it is drawn.
+type part struct {
+	selector string
+	content  templ.Component
+}
+
+func drawn(ctx context.Context, parts []part) ([]region, error) {
+	regions := make([]region, len(parts))
+	for i, p := range parts {
+		html, err := fragment(ctx, p.content)
+		if err != nil {
+			return nil, err
+		}
+		regions[i] = region{selector: p.selector, html: html}
+	}
+	return regions, nil
 }
 
 // drawCounts is how many questions wait, in the frame of every page.

@@ -44,6 +44,7 @@ func TestTwoBrowsersSeeTheSameInbox(t *testing.T) {
 	second := p.questions(p.start(askWithActions, "escalation: {hold: 30m}"), 1)[0]
 	for _, tab := range []*browsertest.Tab{one, other} {
 		tab.Wait(`document.querySelectorAll("#queue a[data-row]").length === 2 && document.title.startsWith("(2) ")`)
+		tab.Wait(`document.querySelector("#inbox-rest h2").textContent === "2 questions wait"`)
 		stayed(t, tab, "the inbox")
 	}
 	for _, tab := range []*browsertest.Tab{one, other} {
