@@ -75,6 +75,9 @@ func (p presenter) output(out Output, got Captured) (ready Output, kept string) 
 		ready.Data, ready.ContentType = desc, kind
 		return ready, ""
 	}
+	if doc := longJSON(got, p.spec.Format); doc != nil {
+		return p.data(ready, p.json(doc))
+	}
 	if ready.ContentType == "" {
 		ready.ContentType = "text/plain"
 	}
