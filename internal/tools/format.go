@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,9 +14,6 @@ const (
 	errorChars  = 3000
 	gapSentence = "[... %s left out ...]"
 )
-
-// tellsOfError marks the lines that matter most when a command went wrong.
-var tellsOfError = regexp.MustCompile(`(?i)\b(?:errors?|fatal|panic(?:ked)?|exception|traceback|fail(?:ed|ure|s)?|denied|refused|cannot|could not|not found|undefined|unexpected|segfault|killed|oom|abort(?:ed)?)\b|\b[EF]\d{3,5}\b|✗|✖|❌|错误|失败|异常`)
 
 // shown is a text as the model gets it.
 type shown struct {
@@ -138,7 +134,7 @@ func between(lines []string, from, to int) []int {
 	var first, again []int
 	kinds := map[string]bool{}
 	for i := from; i < to; i++ {
-		if !tellsOfError.MatchString(lines[i]) {
+		if !tellsOfError(lines[i]) {
 			continue
 		}
 		if kind := maskLine(lines[i]); !kinds[kind] && len(first) < errorLines {

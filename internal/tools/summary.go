@@ -73,6 +73,9 @@ type digest struct {
 	shown int // lines of the text that stand in it
 }
 
+// most is how many lines may be of another kind, if percent of 100 may.
+func (d *digest) most(percent int) int { return len(d.from.text) * percent / 100 }
+
 func (d *digest) say(line string) {
 	d.b.WriteString(line)
 	d.b.WriteByte('\n')
@@ -156,7 +159,7 @@ func (d *digest) errors(room int) {
 	var by tally
 	all := 0
 	for i, l := range d.from.text {
-		if tellsOfError.MatchString(l) {
+		if tellsOfError(l) {
 			by.add(maskLine(l), i)
 			all++
 		}

@@ -32,6 +32,9 @@ var levels = map[string]string{
 type record struct{ time, level, text string }
 
 func parseRecord(line string) (record, bool) {
+	if !mayHaveTime(line) {
+		return record{}, false
+	}
 	m := logTime.FindStringSubmatchIndex(line)
 	if m == nil {
 		return record{}, false
@@ -48,6 +51,19 @@ func parseRecord(line string) (record, bool) {
 		r.level = levelOf(r.text)
 	}
 	return r, true
+}
+
+// mayHaveTime says no, quickly, to most lines that don't begin with a time.
+func mayHaveTime(line string) bool {
+	if strings.HasPrefix(line, "t") { // a field, whose time may be a number
+		return true
+	}
+	for i := 2; i+1 < len(line) && i < 250; i++ {
+		if line[i] == ':' && digit(line[i-1]) && digit(line[i-2]) && digit(line[i+1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // levelOf is the level that stands among the first words of a record, or in a
@@ -79,7 +95,7 @@ func levelOf(text string) string {
 func (d *digest) log() bool {
 	var byLevel, texts tally
 	var first, last record
-	records, blank, without := 0, 0, 0
+	records, blank, more, without := 0, 0, 0, 0
 	for i, l := range d.from.text {
 		if l == "" {
 			blank++
@@ -87,6 +103,9 @@ func (d *digest) log() bool {
 		}
 		r, ok := parseRecord(l)
 		if !ok {
+			if more++; more > d.most(40) {
+				return false
+			}
 			continue
 		}
 		if records++; records == 1 {
@@ -104,7 +123,7 @@ func (d *digest) log() bool {
 		return false
 	}
 	d.say(fmt.Sprintf("%d records of a log, the first of %s, the last of %s.", records, first.time, last.time))
-	if more := len(d.from.text) - blank - records; more > 0 {
+	if more > 0 {
 		d.say(fmt.Sprintf("%s.", plural(more, "further line has no time of its own", "further lines have no time of their own")))
 	}
 	if len(byLevel.by) > 0 {

@@ -18,7 +18,7 @@ func (d *digest) matches() bool {
 	}
 	var all []match
 	var files, texts tally
-	blank := 0
+	blank, other := 0, 0
 	for i, l := range d.from.text {
 		if l == "" || l == "--" {
 			blank++
@@ -26,6 +26,9 @@ func (d *digest) matches() bool {
 		}
 		m := matchLine.FindStringSubmatch(l)
 		if m == nil || maskLine(m[1]) == "<n>" { // a time of day is no path
+			if other++; other > d.most(5) {
+				return false
+			}
 			continue
 		}
 		all = append(all, match{i, m[1], m[4]})
@@ -40,7 +43,7 @@ func (d *digest) matches() bool {
 	}
 	list := files.top()
 	d.say(fmt.Sprintf("%d matches in %s.", len(all), plural(len(list), "file", "files")))
-	if other := len(d.from.text) - blank - len(all); other > 0 {
+	if other > 0 {
 		d.say(fmt.Sprintf("%s.", plural(other, "further line is no match", "further lines are no matches")))
 	}
 	d.list(len(list), 25, d.f.MaxChars/5, func(n int) string {

@@ -99,7 +99,7 @@ func (o *objectStats) summary(top int) []fieldSummary {
 // something else.
 func (d *digest) objects() bool {
 	var stats objectStats
-	blank := 0
+	blank, other := 0, 0
 	var texts, byLevel tally
 	for i, l := range d.from.text {
 		if strings.TrimSpace(l) == "" {
@@ -107,6 +107,9 @@ func (d *digest) objects() bool {
 			continue
 		}
 		if l[0] != '{' || !json.Valid([]byte(l)) {
+			if other++; other > d.most(5) {
+				return false
+			}
 			continue
 		}
 		doc := compact(json.RawMessage(l))
@@ -123,7 +126,7 @@ func (d *digest) objects() bool {
 		return false
 	}
 	d.say(fmt.Sprintf("%d JSON objects, one a line.", stats.seen))
-	if other := len(d.from.text) - blank - stats.seen; other > 0 {
+	if other > 0 {
 		d.say(fmt.Sprintf("%s.", plural(other, "further line is no object", "further lines are no objects")))
 	}
 	fields := stats.summary(3)

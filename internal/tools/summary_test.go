@@ -316,3 +316,18 @@ func recount(kind string, text []string) (wants []string) {
 	}
 	return wants
 }
+
+// R: F5, F7
+func TestWhatTellsOfErrors(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"ERROR x", "a: error: b", "ValueError: no", "java.lang.NullPointerException", "could not open", "Not found", "exit: killed", "E0308", "panicked at", "构建失败", "✗ test", "3 failures"} {
+		if !tellsOfError(line) {
+			t.Errorf("%q is taken for nothing", line)
+		}
+	}
+	for _, line := range []string{"", "fine", "errorless", "error_count=0", "I could tell nothing", "foundation", "E12", "E1234567", "notfound", "not  found", "构建完成"} {
+		if tellsOfError(line) {
+			t.Errorf("%q is taken for an error", line)
+		}
+	}
+}
