@@ -45,8 +45,8 @@ var plan = map[string][]string{
 
 	// Tools, and what keeps them safe. A tool that talks to a person is the
 	// agent's: nothing here knows sessions.
-	"tools/builtin":  {"tools", "permission", "safehttp", "mail", "redact", "clean", "secrets", "markdown", "postgres", "id", "problem"},
-	"tools/mcp":      {"tools", "permission", "safehttp", "redact", "clean", "secrets", "id", "problem"},
+	"tools/builtin":  {"tools", "permission", "safehttp", "process", "mail", "redact", "clean", "secrets", "markdown", "postgres", "id", "problem"},
+	"tools/mcp":      {"tools", "permission", "safehttp", "process", "redact", "clean", "secrets", "id", "problem"},
 	"tools/declared": {"tools", "permission", "safehttp", "redact", "clean", "secrets", "id", "problem"},
 	"tools/drill":    {"tools", "id", "problem"},
 	"tools/breaker":  {"tools", "auth", "postgres", "problem"}, // people reset it
@@ -61,6 +61,7 @@ var plan = map[string][]string{
 	"mail":              {"safehttp", "problem"},
 	"secrets":           {"auth", "postgres", "id", "problem"}, // its verbs ask auth.Can
 	"safehttp":          {"problem"},
+	"process":           {"problem"},
 	"postgres/pgtest":   {"postgres/embedded", "postgres/migrate", "postgres"},
 	"postgres/embedded": {"postgres", "problem"},
 	"postgres/migrate":  {"postgres", "migrations", "problem"},

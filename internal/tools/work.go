@@ -206,7 +206,7 @@ func (w *work) succeeded(out Output) (o Outcome) {
 	o = w.outcome(res, kept, started)
 	if got.TotalBytes == 0 {
 		o.OriginalBytes = int64(max(len(out.Text), len(out.Data)))
-		o.OriginalLines = int64(len(splitLines(out.Text)))
+		o.OriginalLines = int64(countLines(out.Text))
 	}
 	return o
 }
