@@ -158,6 +158,7 @@ func TestASearchWorksWithoutScripts(t *testing.T) {
 	tab := w.signedInTab(t, look, "Mara")
 	tab.Go(w.server.URL + "/inbox")
 	tab.Follow(`.topbar [href="/palette"]`)
+	tab.Wait(`document.activeElement.name === "q"`)
 	tab.Press("inb")
 	tab.PressToLoad("\r")
 	if tab.Path() != "/palette?q=inb" {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
-
-	"golang.org/x/text/unicode/norm"
 
 	"baton/internal/clean"
+	"baton/internal/grounding"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 )
@@ -19,12 +17,18 @@ const finishTool = "finish"
 // back; the next one is published, as unverified.
 const finishRefusals = 2
 
+// maxFinishFaults bounds how many faults a model is told at once.
+const maxFinishFaults = 10
+
 // finishArgs are what a model says at the end.
 type finishArgs struct {
 	Summary    string       `json:"summary" jsonschema:"What was done and found, for a business user. State nothing that no call showed."`
 	Status     string       `json:"status,omitempty" jsonschema:"done, partly or unable; done by default"`
 	Evidence   []evidence   `json:"evidence,omitempty" jsonschema:"The calls that the summary rests on"`
 	Unresolved []unresolved `json:"unresolved,omitempty" jsonschema:"What could not be done, and why"`
+	// Derived are the figures that stand nowhere as they are, and how they were
+	// worked out.
+	Derived []grounding.Derivation `json:"derived,omitempty"`
 }
 
 // evidence is one cited call: its id, or an object with the claim it carries
@@ -72,7 +76,12 @@ const finishSchema = `{
       }, "required": ["call"], "additionalProperties": false}]}},
     "unresolved": {"type": "array", "maxItems": 50, "description": "What could not be done, and why.", "items": {"anyOf": [
       {"type": "string"},
-      {"type": "object", "properties": {"call": {"type": "string"}, "reason": {"type": "string"}}, "required": ["reason"], "additionalProperties": false}]}}
+      {"type": "object", "properties": {"call": {"type": "string"}, "reason": {"type": "string"}}, "required": ["reason"], "additionalProperties": false}]}},
+    "derived": {"type": "array", "maxItems": 50, "description": "Figures of the summary that you worked out; the harness computes them again.", "items": {"type": "object", "properties": {
+      "value": {"type": "string", "maxLength": 40, "description": "the figure as the summary has it"},
+      "operation": {"enum": ["sum", "difference", "product", "quotient", "percent", "average", "count", "days_between"]},
+      "of": {"type": "array", "minItems": 1, "maxItems": 500, "items": {"type": "string", "maxLength": 100}, "description": "the figures that it was worked out of, as they stand in results; of a count, the things that were counted"}},
+      "required": ["value", "operation", "of"], "additionalProperties": false}}
   },
   "required": ["summary"],
   "additionalProperties": false
@@ -89,11 +98,12 @@ func (finish) Spec() tools.Spec {
 			"en":      {Title: "Finish", Sentence: "Ends the session and reports: {summary}"},
 			"zh-Hans": {Title: "完成", Sentence: "结束会话并报告：{summary}"},
 		},
-		Description: "End the session. Every statement in the summary must rest on the calls cited as evidence; they must exist and have succeeded. List what could not be done as unresolved.",
-		Schema:      json.RawMessage(finishSchema),
-		Example:     json.RawMessage(`{"summary": "Order 48-2217 was delivered on 12 November.", "evidence": [{"claim": "delivered on 12 November", "call": "call_2", "quote": "2026-11-12"}]}`),
-		Effect:      tools.EffectRead,
-		Always:      true,
+		Description: "End the session. Every statement in the summary must rest on the calls cited as evidence; they must exist and have succeeded. " +
+			"Figures, dates and ids must stand in their results, in the task or in people's words; list those that you worked out under derived. List what could not be done as unresolved.",
+		Schema:  json.RawMessage(finishSchema),
+		Example: json.RawMessage(`{"summary": "Order 48-2217 was delivered on 12 November.", "evidence": [{"claim": "delivered on 12 November", "call": "call_2", "quote": "2026-11-12"}]}`),
+		Effect:  tools.EffectRead,
+		Always:  true,
 	}
 }
 
@@ -131,7 +141,7 @@ func (s *sitting) tryFinish(ctx context.Context, c *call, before []sessions.NewE
 	if err := json.Unmarshal(c.plan.Call.Args, &args); err != nil {
 		return false, fmt.Errorf("read a finish that fits its schema: %w", err)
 	}
-	faults := s.checkFinish(args)
+	faults := s.st.checkFinish(args, s.registry)
 	if len(faults) > 0 && s.st.finishesRefused < finishRefusals {
 		return false, s.refuseFinish(ctx, c, before, refusal(faults))
 	}
@@ -203,54 +213,14 @@ func (s *sitting) named(cited []evidence) []evidence {
 	return out
 }
 
-// checkFinish says what of a finish does not stand in the ledger. The texts
-// are for the model.
-func (s *sitting) checkFinish(args finishArgs) []tools.FieldError {
-	var faults []tools.FieldError
-	for i, e := range args.Evidence {
-		path := fmt.Sprintf("/evidence/%d", i)
-		n, ok := s.st.parseAlias(e.Call)
-		c := s.st.ended[n]
-		switch {
-		case !ok || c == nil:
-			faults = append(faults, tools.FieldError{Path: path, Expected: "the id of a call of this session", Got: e.Call})
-		case !c.result.OK():
-			faults = append(faults, tools.FieldError{Path: path, Expected: "a call that succeeded",
-				Got: fmt.Sprintf("%s, which ended as %s", e.Call, c.result.CallStatus())})
-		case e.Quote != "" && !shows(c, e.Quote):
-			faults = append(faults, tools.FieldError{Path: path + "/quote", Expected: "words that stand in what " + e.Call + " returned", Got: clip(e.Quote, 80)})
-		}
-	}
-	if status := args.Status; (status == "" || status == "done" || status == "partly") && len(args.Evidence) == 0 && s.usedTools() {
-		faults = append(faults, tools.FieldError{Path: "/evidence", Expected: "at least one call that the summary rests on", Got: "none"})
-	}
-	return faults
-}
-
-// usedTools says whether the session has called anything but finish.
-func (s *sitting) usedTools() bool {
-	for _, c := range s.st.ended {
-		if c.plan.Call.Tool != finishTool {
-			return true
-		}
-	}
-	return false
-}
-
-// shows says whether a quote stands in what the model was shown of a call,
-// spaces and compatible forms of letters folded.
-func shows(c *call, quote string) bool {
-	return strings.Contains(foldText(c.result.ForModel()), strings.Trim(foldText(string(encode(quote))), `"`)) ||
-		strings.Contains(foldText(string(c.result.Data())), foldText(quote))
-}
-
-func foldText(s string) string { return strings.Join(strings.Fields(norm.NFKC.String(s)), " ") }
-
 func refusal(faults []tools.FieldError) *tools.Failure {
-	f := tools.Fail(tools.InvalidArguments, "The finish was not accepted: its evidence does not stand in the record of this session.",
-		"Cite calls that exist and succeeded, quote what they returned, and list the rest as unresolved.",
-		"If it can't be shown, finish with status partly or unable and say so.")
-	f.Errors = faults
-	f.Causes = []string{"A cited call is missing, failed, or does not say what is quoted."}
+	f := tools.Fail(tools.InvalidArguments, "The finish was not accepted: not all of it stands in the record of this session.",
+		"Mend every entry of errors: cite the calls that show it, list worked-out figures under derived, or leave it out.",
+		"What can't be shown belongs under unresolved, with status partly or unable; that is a good end, too.")
+	f.Errors = faults[:min(len(faults), maxFinishFaults)]
+	f.Causes = []string{"A finish may only say what its calls, its task and people have said."}
+	if more := len(faults) - len(f.Errors); more > 0 {
+		f.With("more_errors", more)
+	}
 	return f
 }

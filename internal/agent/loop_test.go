@@ -124,9 +124,9 @@ CALLS = [
 def reply(s):
     if s.step < len(CALLS):
         return CALLS[s.step]
-    return finish("Tried everything.", evidence = [s.last[0].call_id])
+    return finish("Tried everything.", evidence = [s.last[0].call_id], status = "partly", unresolved = ["denied may not be used"])
 `, "permission: {mode: auto, rules: [{tool: denied, do: deny}]}")
-	if s.Status != sessions.Completed || s.Outcome != sessions.Done {
+	if s.Status != sessions.Completed || s.Outcome != sessions.Partly {
 		t.Fatalf("session is %s %s %s", s.Status, s.Outcome, s.Failure)
 	}
 	results := h.results(s.ID)

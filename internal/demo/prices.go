@@ -65,6 +65,7 @@ func UpdatePrices(pool *pgxpool.Pool) (tools.Tool, error) {
 		Example: json.RawMessage(`{"reason":"winter sale","items":[{"sku":"OUT-OK-M","old":"538.50","new":"484.65"}]}`),
 		// What has the new price already is left as it is, so a repeat is harmless.
 		Effect:         tools.EffectIdempotent,
+		Claims:         []string{"changed", "updated", "cheaper", "raised", "lowered", "已修改", "已更新"},
 		ConcurrencyKey: func(json.RawMessage) string { return "price list" },
 		Service:        func(json.RawMessage) string { return "price list" },
 		Undo:           undoPrices,

@@ -23,7 +23,7 @@ var plan = map[string][]string{
 
 	// The loop, and work in the background. They are reached by jobs; cmd/server
 	// alone imports them (and web, for the pages of insights).
-	"agent":     {"escalation", "sessions", "definition", "tools", "llm", "jobs", "live", "auth", "permission", "redact", "clean", "secrets", "telemetry", "postgres", "i18n", "id", "problem"},
+	"agent":     {"grounding", "escalation", "sessions", "definition", "tools", "llm", "jobs", "live", "auth", "permission", "redact", "clean", "secrets", "telemetry", "postgres", "i18n", "id", "problem"},
 	"notify":    {"escalation", "sessions", "definition", "jobs", "live", "auth", "mail", "secrets", "redact", "safehttp", "markdown", "telemetry", "postgres", "i18n", "page", "id", "problem"},
 	"insights":  {"escalation", "sessions", "definition", "jobs", "live", "auth", "telemetry", "postgres", "page", "id", "problem"},
 	"retention": {"escalation", "sessions", "jobs", "live", "auth", "telemetry", "postgres", "id", "problem"},
@@ -67,6 +67,7 @@ var plan = map[string][]string{
 	"permission":        {"problem"},
 	"redact":            {"problem"},
 	"clean":             {"problem"},
+	"grounding":         {},
 	"markdown":          {"problem"},
 	"i18n":              {"problem"},
 	"page":              {"id", "problem"},

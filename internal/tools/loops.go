@@ -10,7 +10,7 @@ import (
 const (
 	loopWindow = 5  // tries of one tool that are looked at
 	loopTimes  = 3  // times that make a loop
-	loopCycle  = 4  // calls in the longest cycle
+	loopCycle  = 8  // calls in the longest cycle
 	loopPolls  = 10 // equal answers to a question that may be asked again and again
 	loopRest   = 5  // steps for which a tool is rested
 	loopMemory = 48 // calls that are remembered
@@ -24,7 +24,7 @@ const (
 	RuleFailing   Rule = "failing"   // it failed three times, on one target or two
 	RuleDiffering Rule = "differing" // it failed three times, each time on another target
 	RuleRepeating Rule = "repeating" // the same call brought the same three times
-	RuleCycle     Rule = "cycle"     // the same two to four calls, three times over
+	RuleCycle     Rule = "cycle"     // the same two to eight calls, three times over
 	RulePolling   Rule = "polling"   // ten times the same answer to a question that may be repeated
 	RuleRested    Rule = "rested"    // it was called while it was rested
 )
@@ -364,17 +364,21 @@ func (l *Loops) repeating(latest seen) (m Measure, ok bool) {
 	var times []seen
 	step, tries := 0, 0
 	for _, s := range slices.Backward(l.seen) {
-		if s.Tool == latest.Tool && s.Step != step {
+		same := s.like(&latest)
+		about := s.Tool == latest.Tool
+		if latest.Polling { // of each thing that is polled by itself
+			about = about && s.Exact == latest.Exact
+		}
+		if about && s.Step != step {
 			if tries++; tries > window {
 				break
 			}
 			step = s.Step
 		}
-		same := s.like(&latest)
 		if same && (len(times) == 0 || times[len(times)-1].Step != s.Step) {
 			times = append(times, s)
 		}
-		if s.fresh || latest.Polling && s.Tool == latest.Tool && !same {
+		if s.fresh || latest.Polling && about && !same {
 			break
 		}
 	}

@@ -44,7 +44,10 @@ type Spec struct {
 	Format   Format
 
 	Alternatives []string // tools to name when this one fails
-	ReasonCodes  []string // what its approvals may be filed under
+	// Claims are the words by which a text says that this tool did its work:
+	// "sent", "refunded". A report that uses one needs such a call.
+	Claims      []string
+	ReasonCodes []string // what its approvals may be filed under
 
 	// ConcurrencyKey names the thing that a call works on: calls with one key
 	// never run at once. Service names what is behind the tool: its breaker and

@@ -84,6 +84,8 @@ func HTTPRequest(hosts []HTTPHost) (tools.Tool, *safehttp.Client, error) {
 		},
 		Schema: json.RawMessage(httpRequestSchema), Example: example(names),
 		Effect: tools.EffectSide, EffectOf: h.effect, Service: h.service,
+		Claims: []string{"created", "updated", "changed", "deleted", "removed", "refunded", "charged", "paid", "booked", "cancelled", "canceled", "posted", "submitted",
+			"已创建", "已更新", "已修改", "已删除", "已退款", "已扣款", "已支付", "已预订", "已取消", "已提交"},
 		Failures: []tools.DeclaredFailure{
 			{Name: "host_not_listed", Type: tools.PermissionDenied, When: "the host is not on the list, or leads to a private address"},
 			{Name: "status_404", Type: tools.NotFound, When: "the service answers 404"},

@@ -56,6 +56,7 @@ func SendEmail(sender *mail.Sender) (tools.Tool, error) {
 		Schema:  json.RawMessage(sendEmailSchema),
 		Example: json.RawMessage(`{"to":["anna@example.org"],"subject":"Your order 48-2217","text":"Dear Anna,\n\nyour order was sent today.\n\nKind regards\nThe shop"}`),
 		Effect:  tools.EffectIrreversible,
+		Claims:  []string{"sent", "emailed", "mailed", "已发送", "已寄出"},
 		Timeout: sendEmailTimeout, Deadline: sendEmailTimeout,
 		Service:        func(json.RawMessage) string { return "mail server" },
 		ConcurrencyKey: func(json.RawMessage) string { return "mail server" },

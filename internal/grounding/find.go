@@ -1,0 +1,203 @@
+package grounding
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Kind is what a fact is.
+type Kind string
+
+// The kinds.
+const (
+	Number  Kind = "number"
+	Date    Kind = "date"
+	Code    Kind = "code"    // an id, a time, a version: letters or marks with digits
+	Address Kind = "address" // of mail or of a page
+)
+
+// Fact is one thing in a text that must stand somewhere.
+type Fact struct {
+	Kind Kind
+	Text string // as it is written
+
+	readings []reading
+	dates    []date
+	money    bool   // a currency stands beside it
+	percent  bool   // %, or the word
+	about    bool   // it is said to be rounded
+	parts    []Fact // of 35/40, 10-12 and 1 284: they may be two figures as well
+}
+
+var (
+	address  = regexp.MustCompile(`https?://[^\s"'<>)\]}]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
+	currency = regexp.MustCompile(`(?i)(?:[€$£¥￥]|\b(?:eur|usd|gbp|chf|cny|rmb|jpy)) ?$`)
+	priced   = regexp.MustCompile(`(?i)^ ?(?:[€$£¥￥元]|(?:eur|usd|gbp|chf|cny|rmb|jpy|euros?|dollars?|cents)\b)`)
+	percent  = regexp.MustCompile(`(?i)^ ?(?:[%％]|per ?cent\b)`)
+	rounded  = regexp.MustCompile(`(?i)(?:\b(?:about|around|approximately|roughly|almost|nearly|over|under|more than|less than|at least|at most|up to)|[~≈约近超过]) ?(?:[€$£¥￥] ?)?$`)
+	scale    = regexp.MustCompile(`(?i)^ ?(?:(thousand|k)\b|(million|m)\b|(billion|bn)\b|(万)|(亿))`)
+	ordinal  = regexp.MustCompile(`(?i)^\d+(?:st|nd|rd|th)$`)
+	measured = regexp.MustCompile(`(?i)^([\d.,]*\d)(?:x|ms|s|sec|min|h|d|g|kg|mg|l|ml|m|km|cm|mm|b|kb|mb|gb|tb|eur|usd|gbp|chf|cny|rmb|am|pm|k|bn|-\p{L}[\p{L}-]*)$`)
+	spaced   = regexp.MustCompile(`^\d{1,3}(?: \d{3})*$`) // 1 284 is one number, or two
+	three    = regexp.MustCompile(`^\d{3}(?:\D|$)`)
+	bullet   = regexp.MustCompile(`(?m)^[ \t]*\d{1,2}[.)、] `)
+)
+
+// exponents of the groups of scale.
+var exponents = []int{3, 6, 9, 4, 8}
+
+// Find finds the facts of a text, in no order. Figures that only count the
+// points of a list are none.
+func Find(text string) []Fact {
+	return find(bullet.ReplaceAllStringFunc(norm.NFKC.String(text), blank))
+}
+
+func find(text string) (facts []Fact) {
+	text = address.ReplaceAllStringFunc(text, func(s string) string {
+		facts = append(facts, Fact{Kind: Address, Text: strings.TrimRight(s, ".,;:!?")})
+		return blank(s)
+	})
+	forms := dateForms
+	if !strings.ContainsAny(text, "0123456789") {
+		forms = nil
+	}
+	for _, form := range forms {
+		for _, at := range form.pattern.FindAllStringSubmatchIndex(text, -1) {
+			var groups []string
+			for i := 2; i < len(at); i += 2 {
+				groups = append(groups, text[at[i]:at[i+1]])
+			}
+			if dates := form.read(groups); len(dates) > 0 {
+				written := text[at[0]:at[1]]
+				facts = append(facts, Fact{Kind: Date, Text: written, dates: dates})
+				text = text[:at[0]] + blank(written) + text[at[1]:]
+			}
+		}
+	}
+	for _, at := range tokens(text) {
+		if f, ok := read(text, at[0], at[1]); ok {
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
+
+func blank(s string) string { return strings.Repeat(" ", len(s)) }
+
+// tokens are where the words of a text stand. Marks between letters or digits
+// belong to a word, those that group digits only between digits.
+func tokens(text string) (list [][2]int) {
+	start, before := -1, rune(0)
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case part(r):
+			if start < 0 {
+				start = i
+			}
+		case start >= 0:
+			next, _ := utf8.DecodeRuneInString(text[i+size:])
+			joins := strings.ContainsRune("-_/.:#&", r) && part(before) && part(next) ||
+				strings.ContainsRune(",'’", r) && unicode.IsDigit(before) && unicode.IsDigit(next) ||
+				r == ' ' && spaced.MatchString(text[start:i]) && three.MatchString(text[i+1:])
+			if !joins {
+				list = append(list, [2]int{start, i})
+				start = -1
+			}
+		}
+		before = r
+		i += size
+	}
+	if start >= 0 {
+		list = append(list, [2]int{start, len(text)})
+	}
+	return list
+}
+
+// part says whether a rune belongs to a word. Han characters stand beside
+// figures without a space.
+func part(r rune) bool {
+	return (unicode.IsLetter(r) || unicode.IsDigit(r)) && !unicode.Is(unicode.Han, r)
+}
+
+// read says what fact a word is, if it is one.
+func read(text string, from, to int) (Fact, bool) {
+	word := text[from:to]
+	if n, ok := numberWords[strings.ToLower(word)]; ok {
+		return Fact{Kind: Number, Text: word, readings: readings(itoa(n))}, true
+	}
+	if !strings.ContainsAny(word, "0123456789") || ordinal.MatchString(word) {
+		return Fact{}, false
+	}
+	figure := word
+	if m := measured.FindStringSubmatch(word); m != nil {
+		figure = m[1]
+	}
+	if list := readings(figure); len(list) > 0 && (figure[0] != '0' || len(figure) == 1 || figure[1] == '.' || figure[1] == ',') {
+		f := Fact{Kind: Number, Text: word, readings: list}
+		f.around(text[:from], text[from+len(figure):])
+		if figures := strings.Fields(figure); len(figures) > 1 {
+			f.parts = numbers(figures)
+		}
+		return f, true
+	}
+	f := Fact{Kind: Code, Text: word}
+	if few := strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("-/:", r) }); len(few) == 2 && digits(few[0]) && digits(few[1]) && len(few[0]) <= 3 && len(few[1]) <= 3 {
+		f.parts = numbers(few)
+	}
+	idiom := len(word) <= 4 && strings.Trim(word, "0123456789") != "" && !strings.ContainsAny(word, "-_/.:#&") && count(word) < 2
+	return f, !idiom
+}
+
+func numbers(figures []string) (list []Fact) {
+	for _, figure := range figures {
+		list = append(list, Fact{Kind: Number, Text: figure, readings: readings(figure)})
+	}
+	return list
+}
+
+// around reads what stands beside a figure.
+func (f *Fact) around(before, after string) {
+	f.money = currency.MatchString(before) || priced.MatchString(after)
+	f.percent = percent.MatchString(after)
+	f.about = rounded.MatchString(before)
+	if m := scale.FindStringSubmatch(after); m != nil {
+		for i, name := range m[1:] {
+			if name == "" {
+				continue
+			}
+			f.about = true
+			for j, r := range f.readings {
+				f.readings[j] = r.scaled(exponents[i])
+			}
+		}
+	}
+}
+
+func count(word string) (n int) {
+	for _, r := range word {
+		if unicode.IsDigit(r) {
+			n++
+		}
+	}
+	return n
+}
+
+var sentenceEnd = regexp.MustCompile(`[.!?]["')\]]*\s+|[。！？；]|\n+`)
+
+// Sentences are the sentences of a text.
+func Sentences(text string) (list []string) {
+	from := 0
+	for _, at := range sentenceEnd.FindAllStringIndex(text, -1) {
+		list = append(list, text[from:at[1]])
+		from = at[1]
+	}
+	if strings.TrimSpace(text[from:]) != "" {
+		list = append(list, text[from:])
+	}
+	return list
+}
