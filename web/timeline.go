@@ -336,6 +336,14 @@ func (t *timeline) notice(n notice) string {
 		return t.r.say("notice.asked_again")
 	case "loop_answered":
 		return t.afterLoop(n.Said)
+	case "limit_near":
+		return t.r.say("notice.limit_near")
+	case "limit":
+		return t.r.say("notice.limit")
+	case "model_useless":
+		return t.r.say("notice.model_useless")
+	case "limit_answered", "model_answered":
+		return t.afterAsking(n.Said)
 	}
 	return t.r.say("notice.other")
 }

@@ -82,3 +82,17 @@ func (t *timeline) afterLoop(said string) string {
 	}
 	return t.r.say("loop.without")
 }
+
+// afterAsking says how the session goes on after a limit was used up, or its
+// model failed.
+func (t *timeline) afterAsking(said string) string {
+	switch said {
+	case escalation.LimitFinish:
+		return t.r.say("notice.limit_finish")
+	case escalation.LimitStop:
+		return t.r.say("notice.stopped")
+	case escalation.TroubleAgain:
+		return t.r.say("notice.model_again")
+	}
+	return t.r.say("notice.limit_raised")
+}

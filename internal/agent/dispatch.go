@@ -84,7 +84,6 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 	}
 	slots := make(chan struct{}, atOnce)
 	lanes := map[string]*sync.Mutex{}
-	facts := s.facts()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, c := range calls {
@@ -96,7 +95,7 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 		plan := c.plan
 		if !c.fresh {
 			// A former worker planned it; what was true then may not be any longer.
-			plan = tools.Prepare(c.plan.Call, facts)
+			plan = tools.Prepare(c.plan.Call, s.factsFor(c))
 		}
 		run := func() {
 			slots <- struct{}{}
@@ -160,7 +159,7 @@ func (s *sitting) runEffect(ctx context.Context, c *call) error {
 // startEffect looks at the call once more (what was true when it was planned
 // may not be any longer) and puts on record that it starts.
 func (s *sitting) startEffect(ctx context.Context, c *call) error {
-	again := tools.Prepare(c.plan.Call, s.facts())
+	again := tools.Prepare(c.plan.Call, s.factsFor(c))
 	if again.Verdict != tools.Ready {
 		c.plan = again
 		if again.Verdict == tools.Ended {

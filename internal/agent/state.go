@@ -24,8 +24,10 @@ type state struct {
 	usage                llm.Usage
 	circuit              tools.Circuit
 	loops                tools.Loops
-	asking               *asking // how to go on after a loop; nil as a rule
-	stopped              bool    // a person stopped it there
+	asking               *asking  // a question of the harness's own; nil as a rule
+	stopped              *failure // a person stopped it there
+	allowance            allowance
+	row                  row
 
 	messages []llm.Message
 	// current are the calls of the last reply until all of them have results;
@@ -40,8 +42,8 @@ type state struct {
 
 	finishesRefused int // in this turn
 	asksRefused     int
-	badReplies      int // empty, cut or text alone, one after the other
-	noticed         map[string]bool
+	badReplies      int  // empty, cut or text alone, one after the other
+	modelTries      int  // at the reply that is due
 	over            bool // the session has ended
 }
 
@@ -101,7 +103,8 @@ func (s *state) parseAlias(name string) (n int, ok bool) {
 }
 
 func fold(session sessions.Session, events []sessions.Event) (*state, error) {
-	s := &state{session: session.ID, turn: 1, ended: map[int]*call{}, answers: map[string]escalation.Event{}, noticed: map[string]bool{}}
+	s := &state{session: session.ID, turn: 1, ended: map[int]*call{}, answers: map[string]escalation.Event{},
+		allowance: allowance{raised: map[string]int64{}, told: map[string]int64{}}}
 	for _, e := range events {
 		if err := s.apply(e); err != nil {
 			return nil, fmt.Errorf("fold event %d of %s: %w", e.Seq, session.ID, err)
@@ -129,6 +132,12 @@ func (s *state) apply(e sessions.Event) error {
 			return err
 		}
 		s.replied(d)
+	case sessions.ModelFailed:
+		var d modelFailed
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		s.modelFailed(d)
 	case sessions.CallStarted:
 		if c := s.find(e.Call); c != nil {
 			c.start()
@@ -162,7 +171,7 @@ func (s *state) apply(e sessions.Event) error {
 // applyOutside takes an event that was written from outside the worker.
 func (s *state) applyOutside(e sessions.Event) error {
 	switch e.Type {
-	case sessions.EscalationAnswered, sessions.EscalationExpired, sessions.EscalationUndone:
+	case sessions.EscalationAnswered, sessions.EscalationExpired, sessions.EscalationUndone, sessions.EscalationWithdrawn:
 		var d escalation.Event
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return err
@@ -183,6 +192,10 @@ func (s *state) applyOutside(e sessions.Event) error {
 		return err
 	}
 	s.personSpoke()
+	s.allowance.newTurn(true)
+	if s.asking != nil {
+		s.asking.spoken = s.asking.settled()
+	}
 	s.say(llm.Message{Role: llm.RolePerson, Text: d.Text, From: d.By.Name})
 	return nil
 }
@@ -191,10 +204,11 @@ func (s *state) applyOutside(e sessions.Event) error {
 // forgotten.
 func (s *state) personSpoke() {
 	s.turn++
-	s.turnSteps, s.turnCalls, s.finishesRefused, s.asksRefused, s.badReplies = 0, 0, 0, 0, 0
-	s.noticed = map[string]bool{}
+	s.turnSteps, s.turnCalls, s.finishesRefused, s.asksRefused, s.badReplies, s.modelTries = 0, 0, 0, 0, 0, 0
 	s.circuit.PersonSpoke()
 	s.loops.PersonSpoke()
+	s.allowance.newTurn(false)
+	s.row = row{}
 	if s.asking != nil && s.asking.question.IsZero() {
 		s.asking = nil // they came before they were asked
 	}
@@ -211,9 +225,17 @@ func (s *state) say(m llm.Message) {
 }
 
 func (s *state) notice(d notice) {
-	s.noticed[d.Code] = true
-	if d.Code == codeLoop || d.Code == codeLoopAnswered {
-		s.loop(d)
+	switch d.Code {
+	case codeLoopAnswered, codeLimitAnswered, codeTroubleAnswered:
+		s.answeredNoted(d)
+	case codeUseless:
+		s.asking = &asking{trouble: d.Trouble, turn: s.turn, step: s.steps}
+	}
+	if d.Loop != nil {
+		s.loopNoted(d)
+	}
+	if d.Limit != nil {
+		s.limitNoted(d)
 	}
 	s.say(llm.Message{Role: llm.RoleNotice, Text: d.Text})
 }
@@ -222,6 +244,8 @@ func (s *state) replied(d replied) {
 	s.asking = nil // the session has gone on
 	s.steps++
 	s.turnSteps++
+	s.modelTries, s.allowance.refused = 0, false
+	s.allowance.steps++
 	s.usage = s.usage.Add(llm.Usage{InputTokens: d.Usage.Input, OutputTokens: d.Usage.Output, CostMicros: d.Usage.Micros})
 	message := llm.Message{Role: llm.RoleAssistant, Text: d.Text}
 	starts := map[int]bool{}
@@ -242,6 +266,14 @@ func (s *state) replied(d replied) {
 		s.badReplies = 0
 	} else {
 		s.badReplies++
+	}
+}
+
+// modelFailed takes that no usable reply came.
+func (s *state) modelFailed(d modelFailed) {
+	s.modelTries++
+	if d.Ask != nil {
+		s.asking = &asking{trouble: d.Ask, turn: s.turn, step: s.steps}
 	}
 }
 
@@ -270,6 +302,10 @@ func (s *state) callEnded(n int, d ended) {
 	if counted(seen.Tool) {
 		s.loops.Observe(seen)
 	}
+	if s.row.observe(seen); s.row.stale == 0 {
+		delete(s.allowance.told, limitRow)
+	}
+	s.allowance.refused = s.allowance.refused || result.ErrorType() == tools.BudgetExceeded
 	switch {
 	case result.OK():
 	case c.plan.Call.Tool == finishTool:
