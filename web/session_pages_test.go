@@ -361,3 +361,36 @@ func TestTheListOfSessionsOpensLight(t *testing.T) {
 		t.Errorf("%d bytes, at most 25 KiB", n)
 	}
 }
+
+// R: P7, F11, A4, S3 — a limit, what people gave beyond it, and what a model is
+// no longer sent have their rows, and the meter counts to what holds now.
+func TestLimitsAndWhatIsLeftOutHaveTheirRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	worker := w.work(w.start("desk"))
+	limit := func(name string, most int) map[string]any { return map[string]any{"name": name, "used": 8, "max": most} }
+	told := func(code, said string, more map[string]any) sessions.NewEvent {
+		data := map[string]any{"code": code, "said": said, "text": "For the model."}
+		for k, v := range more {
+			data[k] = v
+		}
+		return sessions.NewEvent{Type: sessions.NoticeGiven, Turn: 1, Step: 1, Data: data}
+	}
+	worker.tell(
+		told("limit_near", "", map[string]any{"limit": limit("calls", 10)}),
+		told("limit", "", map[string]any{"limit": limit("calls", 10)}),
+		told("limit_answered", "raise-half", map[string]any{"limit": limit("calls", 4711)}),
+		told("limit_answered", "finish-now", map[string]any{"limit": limit("tokens", 10)}),
+		told("model_useless", "", nil),
+		told("model_answered", "try-again", nil),
+		told("model_answered", "stop", nil),
+		told("left_out", "", map[string]any{"left": 12}),
+	)
+	at := templates.SessionURL(worker.session.String())
+	page := w.as("supervisor").get(at).markup(t)
+	for i, says := range []string{"a limit is near", "A limit is used up", "got more than its limit", "to finish with what there is",
+		"held nothing to do", "asked again", "stopped here", "oldest 12 results"} {
+		page.one(fmt.Sprintf("li#event-%d", i+2)).says(says)
+	}
+	page.one("main").says("4,711")
+}
