@@ -17,6 +17,7 @@ import (
 	"baton/internal/live"
 	"baton/internal/sessions"
 	"baton/internal/tools"
+	"baton/internal/tools/breaker"
 )
 
 // Deps are what the pages work on.
@@ -25,6 +26,7 @@ type Deps struct {
 	Sessions    *sessions.Store
 	Definitions *definition.Store
 	Escalations *escalation.Store
+	Breakers    *breaker.Breakers
 	Desk        *decide.Desk
 	Inserter    *jobs.Inserter
 	// Live says when something has changed. Nil: pages hear of nothing.

@@ -20,6 +20,7 @@ import (
 	"baton/internal/postgres/migrate"
 	"baton/internal/secrets"
 	"baton/internal/sessions"
+	"baton/internal/tools/breaker"
 	"baton/web"
 )
 
@@ -32,6 +33,7 @@ type house struct {
 	sessions    *sessions.Store
 	inserter    *jobs.Inserter
 	escalations *escalation.Store
+	breakers    *breaker.Breakers
 	desk        *decide.Desk
 	keyring     *secrets.Keyring
 	secrets     *secrets.Store
@@ -52,6 +54,7 @@ func build(ctx context.Context, c config, installation definition.Installation, 
 	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
 		return h, err
 	}
+	h.breakers = breaker.New(pool, log)
 	h.escalations, h.desk = escalation.NewStore(pool), decide.NewDesk(pool, h.inserter, h.hub)
 	if h.keyring, err = openKeyring(c); err != nil {
 		return h, err
@@ -71,6 +74,7 @@ func build(ctx context.Context, c config, installation definition.Installation, 
 		Sessions:    h.sessions,
 		Definitions: h.definitions,
 		Escalations: h.escalations,
+		Breakers:    h.breakers,
 		Desk:        h.desk,
 		Inserter:    h.inserter,
 		Live:        h.hub,

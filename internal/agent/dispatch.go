@@ -206,6 +206,7 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 	if c.sealed {
 		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.DropSealedTx(ctx, tx, name) })
 	}
+	s.w.Breakers.Ended(context.WithoutCancel(ctx), c.plan.Service, c.plan.Call.Tool, out.Result)
 	err := s.tellApplied(c, s.write(ctx, step, also...))
 	if errors.Is(err, sessions.ErrLost) {
 		// Another worker has settled the call by now. What this one found is kept

@@ -205,8 +205,9 @@ func limitAnswered(l escalation.Limit, d *escalation.Decision) notice {
 
 // facts are what Prepare is told about the session now, for a new call.
 func (s *sitting) facts() tools.Facts {
+	now := time.Now()
 	f := tools.Facts{
-		Tools: s.registry, Now: time.Now(), Step: s.st.steps + 1, Keys: s.w.Keys,
+		Tools: s.registry, Now: now, Breakers: s.w.Breakers.Facts(now), Step: s.st.steps + 1, Keys: s.w.Keys,
 		Policy: s.version.Agent.Permission, Circuit: &s.st.circuit, Rested: s.rested(), Cancelled: s.cancel,
 	}
 	for _, a := range s.st.approvals {

@@ -107,6 +107,29 @@ func called(call *ast.CallExpr, pkg, fn string) bool {
 	return ok && x.Name == pkg
 }
 
+// A panic in a goroutine that a tool started can't be caught by anybody else: it
+// ends the server. tools.Go carries it to the call.
+// R: L6
+func TestToolsStartNoGoroutinesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	h, seen := source(t), 0
+	for _, f := range h.files {
+		if f.test || !strings.HasPrefix(f.room, "internal/tools/") && !strings.HasPrefix(f.room, "tools/") {
+			continue
+		}
+		seen++
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s: a bare go: use tools.Go", h.at(g))
+			}
+			return true
+		})
+	}
+	if seen < 5 {
+		t.Fatalf("looked at %d files of tools: the scan is broken", seen)
+	}
+}
+
 var reasoned = regexp.MustCompile(`^//nolint:[a-z0-9,]+ // \S.{7,}`)
 
 // R: Y3

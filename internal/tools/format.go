@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,9 +15,6 @@ const (
 	gapSentence = "[... %s left out ...]"
 )
 
-// tellsOfError marks the lines that matter most when a command went wrong.
-var tellsOfError = regexp.MustCompile(`(?i)\b(?:errors?|fatal|panic(?:ked)?|exception|traceback|fail(?:ed|ure|s)?|denied|refused|cannot|could not|not found|undefined|unexpected|segfault|killed|oom|abort(?:ed)?)\b|\b[EF]\d{3,5}\b|✗|✖|❌|错误|失败|异常`)
-
 // shown is a text as the model gets it.
 type shown struct {
 	text   string
@@ -26,14 +22,17 @@ type shown struct {
 	notice string
 }
 
-// formatText shortens a clean text to the limits: whole if it fits, else its
-// head and its tail (or its head alone), and from between the lines that tell of
-// errors, which survive every cut. total and lost speak of what was captured
+// formatText shortens a clean text to the limits: whole if it fits; its summary
+// if it is very long and has structure; else its head and its tail (or its head
+// alone), and from between the lines that tell of errors, which survive every cut. total and lost speak of what was captured
 // before; gap is the line at which something was lost, -1 if nothing was.
 func formatText(text string, f Format, total Captured, gap int) shown {
 	lines := splitLines(text)
 	if gap < 0 && len(lines) <= f.MaxLines && utf8.RuneCountInString(text) <= f.MaxChars && longest(lines) <= f.MaxLine {
 		return shown{text: text}
+	}
+	if s, ok := summarizeText(lines, f, total, gap); ok {
+		return s
 	}
 	short := make([]string, len(lines))
 	for i, l := range lines {
@@ -128,19 +127,37 @@ func shares(lines []string, f Format) (head, tail int) {
 	return head, tail
 }
 
-// between are the lines from the middle that tell of errors.
+// between are the lines from the middle that tell of errors. Where there are too
+// many, those of a kind that was not there yet come first, so that one fault that
+// is told a hundred times hides no other.
 func between(lines []string, from, to int) []int {
-	var kept []int
-	chars := 0
-	for i := from; i < to && len(kept) < errorLines; i++ {
-		if !tellsOfError.MatchString(lines[i]) {
+	var first, again []int
+	kinds := map[string]bool{}
+	for i := from; i < to; i++ {
+		if !tellsOfError(lines[i]) {
 			continue
 		}
-		if chars += utf8.RuneCountInString(lines[i]); chars > errorChars {
+		if kind := maskLine(lines[i]); !kinds[kind] && len(first) < errorLines {
+			kinds[kind] = true
+			first = append(first, i)
+		} else if len(again) < errorLines {
+			again = append(again, i)
+		}
+	}
+	var kept []int
+	chars := 0
+	for _, i := range append(first, again...) {
+		n := utf8.RuneCountInString(lines[i])
+		if len(kept) == errorLines {
 			break
 		}
+		if chars+n > errorChars {
+			continue
+		}
+		chars += n
 		kept = append(kept, i)
 	}
+	slices.Sort(kept)
 	return kept
 }
 
@@ -152,7 +169,7 @@ func nextOffset(lines, short []string, head int) int64 {
 		if i >= head || l != short[i] {
 			return int64(n)
 		}
-		n += len(pieces(l))
+		n += pieceCount(l)
 	}
 	return int64(n)
 }
@@ -183,47 +200,4 @@ func splitLines(text string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-// pageLine is the length of a page's lines in characters. Longer lines are
-// broken into pieces, each of which counts as a line, so that all of an output
-// can be read and offsets stay as they are.
-const pageLine = 2000
-
-// pieces breaks a line for paging.
-func pieces(line string) []string {
-	if len(line) <= pageLine {
-		return []string{line}
-	}
-	var out []string
-	r := []rune(line)
-	for chunk := range slices.Chunk(r, pageLine) {
-		out = append(out, string(chunk))
-	}
-	return out
-}
-
-// PageText reads on in a kept output: limit lines from the offset-th (from 0),
-// as far as 30,000 characters go. A limit of 0 is 200.
-func PageText(text string, offset, limit int) Output {
-	if limit <= 0 {
-		limit = 200
-	}
-	var all []string
-	for _, l := range splitLines(text) {
-		all = append(all, pieces(l)...)
-	}
-	offset = min(max(offset, 0), len(all))
-	end, chars := offset, 0
-	for end < len(all) && end-offset < limit {
-		if chars += utf8.RuneCountInString(all[end]) + 1; chars > 30000 && end > offset {
-			break
-		}
-		end++
-	}
-	t := &Truncated{TotalBytes: int64(len(text)), TotalLines: int64(len(all)), Shown: int64(end - offset)}
-	if end < len(all) {
-		t.NextOffset = int64(end)
-	}
-	return Output{Text: strings.Join(all[offset:end], "\n"), ContentType: "text/plain", Truncated: t}
 }

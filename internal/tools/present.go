@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -51,17 +50,23 @@ func (p presenter) json(doc json.RawMessage) json.RawMessage {
 // shown can be read.
 func (p presenter) output(out Output, got Captured) (ready Output, kept string) {
 	ready = Output{
-		ContentType: clean.Line(out.ContentType), State: p.text(out.State), Degraded: p.degraded(out.Degraded), Truncated: out.Truncated,
+		ContentType: clean.Line(p.sentence(out.ContentType, 200)), State: p.sentence(out.State, maxSentence), Degraded: p.degraded(out.Degraded), Truncated: out.Truncated,
 		Completed: p.items(out.Completed), Failed: p.items(out.Failed), Skipped: p.items(out.Skipped),
 	}
-	for _, n := range out.Notices {
-		ready.Notices = append(ready.Notices, p.text(n))
+	if out.Notices != nil {
+		ready.Notices = p.sentences(out.Notices, maxNotices)
+	}
+	if len(out.Data) > maxData {
+		var note string
+		ready.Data, note = tooLong(out.Data)
+		ready.Notices = append(ready.Notices, note)
+		return ready, ""
 	}
 	if out.Data != nil {
 		return p.data(ready, p.json(out.Data))
 	}
 	if out.Text != "" {
-		got = Captured{Head: []byte(out.Text), TotalBytes: int64(len(out.Text)), TotalLines: int64(len(splitLines(out.Text)))}
+		got = capture(out.Text)
 	}
 	if got.TotalBytes == 0 {
 		if len(out.Completed)+len(out.Failed)+len(out.Skipped) > 0 {
@@ -74,6 +79,9 @@ func (p presenter) output(out Output, got Captured) (ready Output, kept string) 
 	if desc, kind := describeBinary(got); desc != nil {
 		ready.Data, ready.ContentType = desc, kind
 		return ready, ""
+	}
+	if doc := longJSON(got, p.spec.Format); doc != nil {
+		return p.data(ready, p.json(doc))
 	}
 	if ready.ContentType == "" {
 		ready.ContentType = "text/plain"
@@ -140,14 +148,8 @@ func (p presenter) howToReadOn(note string, cut *Truncated) string {
 // failure presents a failure and the output up to it.
 func (p presenter) failure(f *Failure, got Captured) (ready *Failure, kept string) {
 	c := f.full()
-	c.Message, c.Causes, c.Hint = p.text(c.Message), p.texts(c.Causes), p.texts(c.Hint)
-	if len([]rune(c.Message)) > 2000 {
-		c.Message = cutLine(c.Message, 2000)
-	}
-	context := map[string]any{}
-	for k, v := range c.Context {
-		context[clean.Line(k)] = p.short(v)
-	}
+	c.Message, c.Causes, c.Hint = p.sentence(c.Message, maxSentence), p.sentences(c.Causes, 3), p.sentences(c.Hint, 3)
+	context := p.facts(c.Context)
 	if got.TotalBytes > 0 {
 		if desc, _ := describeBinary(got); desc != nil {
 			context["output"] = desc
@@ -161,27 +163,11 @@ func (p presenter) failure(f *Failure, got Captured) (ready *Failure, kept strin
 		}
 	}
 	c.Context = context
-	for i, e := range c.Errors {
-		c.Errors[i] = FieldError{clean.Line(e.Path), p.text(e.Expected), p.text(e.Got)}
-	}
-	if ex := jsonAny(c.Example); ex != nil {
-		c.Example = p.json(ex)
+	c.Errors, c.Alternatives = p.fieldErrors(c.Errors), p.names(c.Alternatives)
+	if c.Example = p.short(jsonAny(c.Example)); jsonKind(c.Example.(json.RawMessage)) != "object" {
+		c.Example = nil // cut or none
 	}
 	return &c, kept
-}
-
-// short presents one fact of a context.
-func (p presenter) short(v any) json.RawMessage {
-	data := p.json(jsonAny(v))
-	if len(data) <= 8000 {
-		return data
-	}
-	var s string
-	if json.Unmarshal(data, &s) != nil {
-		s = string(data)
-	}
-	total := Captured{TotalBytes: int64(len(s)), TotalLines: int64(len(splitLines(s)))}
-	return jsonString(formatText(s, Format{MaxLines: 60, MaxLine: 1000, MaxChars: 6000}, total, -1).text)
 }
 
 func (p presenter) texts(list []string) []string {
@@ -190,31 +176,6 @@ func (p presenter) texts(list []string) []string {
 		out = append(out, p.text(s))
 	}
 	return out
-}
-
-// maxItems bounds each list of items in a result.
-const maxItems = 500
-
-func (p presenter) items(list []Item) []Item {
-	var out []Item
-	for i, it := range list {
-		if i == maxItems {
-			return append(out, Item{Item: "...", Reason: fmt.Sprintf("and %d more", len(list)-maxItems), Type: it.Type, Retryable: it.Retryable})
-		}
-		item := Item{Item: clean.Line(p.text(it.Item)), Type: it.Type, Reason: cutLine(p.text(it.Reason), 1000), Retryable: it.Retryable}
-		if it.Data != nil {
-			item.Data = p.short(it.Data)
-		}
-		out = append(out, item)
-	}
-	return out
-}
-
-func (p presenter) degraded(d *Degraded) *Degraded {
-	if d == nil {
-		return nil
-	}
-	return &Degraded{p.text(d.Source), p.text(d.Reason), d.AgeS, p.text(d.Missing)}
 }
 
 // DescribeBinary is the description of bytes that are no text (type, size,

@@ -281,10 +281,15 @@ func jsonObject(m map[string]any) json.RawMessage {
 
 // jsonAny is v as JSON, nil for nil; a value that does not marshal is said to
 // be so rather than losing the failure that it belongs to.
-func jsonAny(v any) json.RawMessage {
+func jsonAny(v any) (out json.RawMessage) {
 	if v == nil {
 		return nil
 	}
+	defer func() {
+		if p := recover(); p != nil { // in a MarshalJSON of a tool's
+			out = jsonString("(a value that can't be written as JSON was left out)")
+		}
+	}()
 	if raw, ok := v.(json.RawMessage); ok && len(raw) == 0 {
 		return nil
 	}

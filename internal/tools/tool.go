@@ -62,11 +62,28 @@ func (f *fn[A, O]) Run(ctx context.Context, args json.RawMessage) (Output, error
 	if err != nil {
 		return Output{}, err
 	}
-	data, err := marshal(o)
-	if err != nil {
-		return Output{}, fmt.Errorf("marshal answer of %s: %w", f.spec.Name, err)
+	return written(o), nil
+}
+
+// written is an answer as output. One that is no JSON (it has a cycle, a channel,
+// a MarshalJSON that fails) is left out: the tool has done its work all the same,
+// and who is told of an error would do it again.
+func written(answer any) (out Output) {
+	lost := func(why any) Output {
+		return Output{Data: json.RawMessage("null"), Notices: []string{
+			fmt.Sprintf("The tool has done its work; its answer could not be written as JSON (%v). Do not repeat the call for that reason.", why),
+		}}
 	}
-	return Output{Data: data}, nil
+	defer func() {
+		if p := recover(); p != nil {
+			out = lost("a fault of the tool")
+		}
+	}()
+	data, err := marshal(answer)
+	if err != nil {
+		return lost(err)
+	}
+	return Output{Data: data}
 }
 
 // SchemaFor derives the JSON Schema of a struct, in the form that model
