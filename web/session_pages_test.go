@@ -2,10 +2,12 @@ package web
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"strings"
 	"testing"
 
+	"baton/internal/auth"
 	"baton/internal/id"
 	"baton/internal/sessions"
 	"baton/internal/tools"
@@ -368,7 +370,9 @@ func TestLimitsAndWhatIsLeftOutHaveTheirRows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	worker := w.work(w.start("desk"))
-	limit := func(name string, most int) map[string]any { return map[string]any{"name": name, "used": 8, "max": most} }
+	limit := func(name string, most int) map[string]any {
+		return map[string]any{"name": name, "used": 8, "max": most}
+	}
 	told := func(code, said string, more map[string]any) sessions.NewEvent {
 		data := map[string]any{"code": code, "said": said, "text": "For the model."}
 		for k, v := range more {
@@ -393,4 +397,29 @@ func TestLimitsAndWhatIsLeftOutHaveTheirRows(t *testing.T) {
 		page.one(fmt.Sprintf("li#event-%d", i+2)).says(says)
 	}
 	page.one("main").says("4,711")
+}
+
+// R: S2 — what the model is told first is shown word for word, with its version,
+// to those who look at a session closely, and to no other team.
+func TestTheSystemPromptIsShownAsItIsSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	worker := w.work(w.start("desk"))
+	agent, err := w.deps.Definitions.Get(t.Context(), auth.CLI("root"), "desk", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := templates.PromptURL(worker.session.String())
+	session := w.as("supervisor").get(templates.SessionURL(worker.session.String())).markup(t)
+	session.one("aside a[href=\"" + at + "\"]").says("told first")
+	for lang, words := range map[string][2]string{"en": {"Contract version 7", "Instructions DESK, version 1"}, "zh-Hans": {"约定 版本 7", "指令 DESK，第 1 版"}} {
+		reply := w.as("viewer").get(at, "Accept-Language", lang)
+		reply.markup(t).one("dl.pairs").says(words[0], words[1])
+		if want := ">" + html.EscapeString("The contract.\n"+agent.Agent.Instructions) + "</pre>"; !strings.Contains(reply.body, want) {
+			t.Errorf("%s: it lacks %q", lang, want)
+		}
+	}
+	if status := w.as("Otto").get(at).status; status != http.StatusNotFound {
+		t.Errorf("another team gets %d", status)
+	}
 }

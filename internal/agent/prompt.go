@@ -11,25 +11,24 @@ import (
 //go:embed prompts/contract.md
 var contract string
 
-// ContractVersion names the text of the contract that every agent is taught. It
+// contractVersion names the text of the contract that every agent is taught. It
 // grows with each change of the text.
-const ContractVersion = 1
+const contractVersion = 2
 
-// Contract is that text, for the page that shows it.
-func Contract() string { return contract }
-
-// System is the system prompt of an agent: the contract, and its instructions.
-func System(agent definition.Agent) string {
+// Prompt is the system prompt of an agent, exactly as its model is sent it: the
+// contract, whose number is returned as well, and the agent's instructions.
+func Prompt(agent definition.Agent) (system string, version int) {
 	if agent.Instructions == "" {
-		return contract
+		return contract, contractVersion
 	}
-	return contract + "\n# Your work\n\n" + agent.Instructions
+	return contract + "\n# Your work\n\n" + agent.Instructions, contractVersion
 }
 
 // request is what the model is asked: a function of the agent's version and the
 // state alone.
 func (s *sitting) request() llm.Request {
-	req := llm.Request{System: System(s.version.Agent), Tools: s.registry.Specs(), Attempt: s.st.modelTries + 1}
+	req := llm.Request{Tools: s.registry.Specs(), Attempt: s.st.modelTries + 1}
+	req.System, _ = Prompt(s.version.Agent)
 	if s.view == nil {
 		window := s.version.Agent.Budgets.Window
 		if window == 0 {
