@@ -244,6 +244,7 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 		"session-ended":    t.SessionDetail(s.endedSession(ctx)),
 		"call":             t.CallView(s.callPage(ctx)),
 		"output":           t.OutputView(s.output(ctx)),
+		"prompt":           t.PromptView(s.prompt(ctx)),
 		"error": t.Error(t.ErrorPage{Frame: s.frame("", i18n.T(ctx, "problem.internal.what")), Status: 500, Reference: "K4Q7X2M9PAZB",
 			Problem: i18n.Problem{What: i18n.T(ctx, "problem.internal.what"), Why: i18n.T(ctx, "problem.internal.why"), Do: i18n.T(ctx, "problem.internal.do")}}),
 		"search":            t.Palette(s.finds(ctx, s.say("order", "订单"))),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"baton/internal/agent"
 	"baton/internal/auth"
 	"baton/internal/definition"
 	"baton/internal/escalation"
@@ -79,6 +80,7 @@ func build(ctx context.Context, c config, installation definition.Installation, 
 		Inserter:    h.inserter,
 		Live:        h.hub,
 		Tools:       h.toolbox.registry,
+		Prompt:      agent.Prompt,
 		PublicURL:   public,
 		Log:         log,
 		Stopping:    ctx.Done(),

@@ -79,12 +79,14 @@ type modelFailed struct {
 // notice is notice.given: what the harness tells the model with its next input.
 type notice struct {
 	Code string `json:"code"`
-	Text string `json:"text"` // English, for the model
+	Text string `json:"text,omitempty"` // English, for the model; empty: it is for people alone
 	// What it is about: what was done against a loop; a limit, as it stands with
 	// this notice; a model that doesn't go on.
 	Loop    *tools.Measure      `json:"loop,omitempty"`
 	Limit   *escalation.Limit   `json:"limit,omitempty"`
 	Trouble *escalation.Trouble `json:"trouble,omitempty"`
+	// Left counts the results that are left out of what the model is sent.
+	Left int `json:"left,omitempty"`
 	// Said is the option's id that a person chose when they were asked about it,
 	// End why the session ends with that.
 	Said string   `json:"said,omitempty"`

@@ -27,6 +27,7 @@ type sitting struct {
 	model    llm.Model
 	redactor *redact.Redactor
 	runner   tools.Runner
+	view     *view // of the conversation, as the model is sent it
 
 	began         time.Time
 	base          int64 // working_ms before this sitting

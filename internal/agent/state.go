@@ -30,6 +30,8 @@ type state struct {
 	row                  row
 
 	messages []llm.Message
+	marks    []mark
+	leftOut  int // results that people know of to be left out of what the model is sent
 	// current are the calls of the last reply until all of them have results;
 	// after holds what was said meanwhile, to be told after the results.
 	current []*call
@@ -237,7 +239,10 @@ func (s *state) notice(d notice) {
 	if d.Limit != nil {
 		s.limitNoted(d)
 	}
-	s.say(llm.Message{Role: llm.RoleNotice, Text: d.Text})
+	s.leftOut = max(s.leftOut, d.Left)
+	if d.Text != "" {
+		s.say(llm.Message{Role: llm.RoleNotice, Text: d.Text})
+	}
 }
 
 func (s *state) replied(d replied) {
@@ -261,6 +266,7 @@ func (s *state) replied(d replied) {
 		}
 		message.Calls = append(message.Calls, p.Call)
 	}
+	s.marks = append(s.marks, mark{at: len(s.messages), tokens: d.Usage.Input})
 	s.messages = append(s.messages, message)
 	if len(d.Plans) > 0 {
 		s.badReplies = 0
@@ -272,6 +278,9 @@ func (s *state) replied(d replied) {
 // modelFailed takes that no usable reply came.
 func (s *state) modelFailed(d modelFailed) {
 	s.modelTries++
+	if d.Kind == llm.ContextTooLong {
+		s.marks = append(s.marks, mark{at: len(s.messages), tooLong: true})
+	}
 	if d.Ask != nil {
 		s.asking = &asking{trouble: d.Ask, turn: s.turn, step: s.steps}
 	}

@@ -27,7 +27,10 @@ const (
 // decided about its calls.
 func (s *sitting) step(ctx context.Context) (done bool, err error) {
 	asked := time.Now()
-	req := request(s.version, s.registry, s.st, s.st.modelTries+1)
+	req := s.request()
+	if n := s.view.left(); n*2 > s.st.leftOut*3 {
+		return false, s.write(ctx, s.leftOut(n))
+	}
 	said := s.listen(ctx)
 	req.Say = said.take
 	defer said.end()
@@ -147,6 +150,7 @@ func (s *sitting) modelFailed(ctx context.Context, e *llm.Error) (done bool, err
 	record := modelFailed{Kind: e.Kind, Status: e.Status, Message: clip(s.redactor.String(e.Message), 2000), Attempt: try}
 	var wait time.Duration
 	switch {
+	case e.Kind == llm.ContextTooLong && !s.st.tooLong(): // it is made shorter, and asked once more
 	case e.Kind == llm.Script: // it is the agent that has to be mended; asking would not
 	case !e.Retryable(), try >= modelTries, e.RetryAfter > modelWaitMost:
 		record.Ask = troubleOf(e, try, record.Message)
