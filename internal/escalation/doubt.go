@@ -25,6 +25,9 @@ func DoubtDraft(plan tools.Plan, spec tools.Spec, k Known) Draft {
 	q := Question{
 		Context: Context{Task: clip(strings.TrimSpace(clean.Text(k.Task)), maxProblem), Done: done(k), Tried: tried(k)},
 		Allowed: []DecisionType{Choose},
+		// Whoever has it run again has to see what runs. It is no approval: the
+		// call has one already, if it needs one, and none like it gets one.
+		ActionRequest: a,
 	}
 	q.say("title", &q.Title, i18n.Say("escalation.doubt.title", "what", a.title()))
 	q.say("question", &q.Question, i18n.Say("escalation.doubt.question"))
