@@ -73,7 +73,7 @@ func (t *timeline) question(e sessions.Event) error {
 			entry.Detail = t.decided(d.Decision)
 		}
 	case sessions.EscalationWithdrawn:
-		entry.Tone, entry.Icon, entry.Text, entry.Detail = "", "ban", t.r.say("event.withdrawn"), d.Title
+		entry.Tone, entry.Icon, entry.Text, entry.Detail = "", "ban", t.r.say("event.withdrawn"), t.titleOf(d)
 	}
 	t.asked = max(0, t.asked-1)
 	t.endQuestion(e, entry.URL)
@@ -84,7 +84,7 @@ func (t *timeline) question(e sessions.Event) error {
 // raised tells that a question was asked.
 func (t *timeline) raised(e sessions.Event, d escalation.Event, entry templates.Event) {
 	t.asked++
-	entry.Number, entry.Text, entry.Detail = t.number(e.Step), t.r.say("event.asked"), d.Title
+	entry.Number, entry.Text, entry.Detail = t.number(e.Step), t.r.say("event.asked"), t.titleOf(d)
 	if r := t.at[d.Call]; r != nil && d.Call > 0 {
 		delete(t.running, d.Call) // in doubt, it waits as well
 		if d.Kind == escalation.KindApproval {
@@ -97,6 +97,15 @@ func (t *timeline) raised(e sessions.Event, d escalation.Event, entry templates.
 	r := t.add(e, entry, span{look: templates.LookHuman, from: e.At})
 	r.label, r.Since = entry.Link, e.At
 	t.questions[entry.URL] = r
+}
+
+// titleOf is a question's title, in the reader's language where the server
+// wrote it.
+func (t *timeline) titleOf(d escalation.Event) string {
+	if title := d.Titles[string(i18n.Of(t.r.ctx))]; title != "" {
+		return title
+	}
+	return d.Title
 }
 
 // endQuestion ends the bar of the latest row about a question.

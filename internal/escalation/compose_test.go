@@ -259,6 +259,10 @@ func TestAnApprovalIsInTheServersWords(t *testing.T) {
 	spec.Schema, spec.ReasonCodes = json.RawMessage(`{"type":"object"}`), []string{"refund"}
 	d := escalation.ApprovalDraft(plan, spec, escalation.Known{Task: "Settle it"})
 	q := d.Question
+	raised := escalation.Escalation{Question: q}
+	if zh := raised.Event().Titles["zh-Hans"]; zh != "向 Ana 退款 240.00" {
+		t.Errorf("in Chinese the title is %q", zh)
+	}
 	if d.Kind != escalation.KindApproval || d.Trigger != escalation.SensitiveAction || q.Title != "Refund 240.00 to Ana" || q.Sentences["question"].IsZero() {
 		t.Errorf("the question is %+v", q)
 	}

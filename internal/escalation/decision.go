@@ -1,9 +1,12 @@
 package escalation
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"time"
 
+	"baton/internal/i18n"
 	"baton/internal/id"
 	"baton/internal/sessions"
 )
@@ -147,6 +150,9 @@ type Event struct {
 	Trigger    Trigger       `json:"trigger,omitempty"`
 	Group      string        `json:"group_id,omitempty"`
 	Title      string        `json:"title"`
+	// Titles are the title in the languages that aren't English, where it is the
+	// server's own.
+	Titles map[string]string `json:"titles,omitempty"`
 	// Decision is set in escalation.answered and escalation.undone, and in
 	// escalation.expired if the agent's definition has a default.
 	Decision  *Decision  `json:"decision,omitempty"`
@@ -163,5 +169,35 @@ type Event struct {
 // Event is the part of an event's data that is the same for all of this
 // question's.
 func (e Escalation) Event() Event {
-	return Event{Escalation: e.ID, Number: e.Number, Call: e.Call, Kind: e.Kind, Trigger: e.Trigger, Group: e.Group, Title: e.Question.Title}
+	return Event{Escalation: e.ID, Number: e.Number, Call: e.Call, Kind: e.Kind, Trigger: e.Trigger, Group: e.Group, Title: e.Question.Title, Titles: e.Question.titles()}
+}
+
+// titles are what the server calls the question in languages that aren't
+// English. What may have been done is a part of its sentence.
+func (q Question) titles() (titles map[string]string) {
+	m, ours := q.Sentences["title"]
+	a := q.ActionRequest
+	if !ours && a == nil {
+		return nil
+	}
+	for _, l := range i18n.Languages() {
+		title := ""
+		switch {
+		case l == i18n.English:
+			continue
+		case a == nil:
+			title = m.In(i18n.With(context.Background(), l))
+		case !ours:
+			title = a.Sentences[string(l)]
+		default:
+			title = i18n.Say(m.Key, "what", cmp.Or(a.Sentences[string(l)], a.title())).In(i18n.With(context.Background(), l))
+		}
+		if title != "" {
+			if titles == nil {
+				titles = map[string]string{}
+			}
+			titles[string(l)] = title
+		}
+	}
+	return titles
 }
