@@ -39,7 +39,11 @@ func (w *honestWorlds) makers() map[string]toolMaker {
 	add := func(spec tools.Spec, run func(context.Context, json.RawMessage) (tools.Output, error)) {
 		spec.Description = spec.Name
 		spec.Retry = tools.RetryPolicy{Base: time.Millisecond, Cap: time.Millisecond}
-		made[spec.Name] = func(context.Context, definition.Version) (tools.Tool, error) { return worldTool{spec, run}, nil }
+		made[spec.Name] = func(_ context.Context, v definition.Version) (tools.Tool, error) {
+			one := spec // whose service is this session's alone: no other wears it out
+			one.Service = func(json.RawMessage) string { return spec.Name + " of " + v.Slug }
+			return worldTool{one, run}, nil
+		}
 	}
 	on := func(run func(*honestWorld, context.Context, json.RawMessage) (tools.Output, error)) func(context.Context, json.RawMessage) (tools.Output, error) {
 		return func(ctx context.Context, args json.RawMessage) (tools.Output, error) {
@@ -51,7 +55,7 @@ func (w *honestWorlds) makers() map[string]toolMaker {
 	}
 	text := func(name string) string { return `"` + name + `":{"type":"string"}` }
 	add(tools.Spec{Name: "find", Effect: tools.EffectRead, Schema: schema(text("table")+`,"where":{"type":"object"},"limit":{"type":"integer","minimum":1,"maximum":50}`, `"table"`)}, find)
-	add(tools.Spec{Name: "fetch", Effect: tools.EffectRead, Schema: schema(text("path"), `"path"`), Timeout: 50 * time.Millisecond, Deadline: 2 * time.Second, Grace: 10 * time.Millisecond,
+	add(tools.Spec{Name: "fetch", Effect: tools.EffectRead, Schema: schema(text("path"), `"path"`), Timeout: 500 * time.Millisecond, Deadline: 3 * time.Second, Grace: 10 * time.Millisecond,
 		FailedIf: func(o tools.Output) *tools.Failure {
 			var answer struct{ Error string }
 			if json.Unmarshal(o.Data, &answer) == nil && answer.Error != "" {

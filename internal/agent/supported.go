@@ -71,8 +71,8 @@ func shows(c *call, quote string) bool {
 func foldText(s string) string { return strings.Join(strings.Fields(norm.NFKC.String(s)), " ") }
 
 // checkFigures looks for figures, dates, ids and addresses that stand in
-// nothing that the session has seen. Those of a sentence that tells of a failure
-// may be those of the failure.
+// nothing that the session has seen. Where a failure is told of, they may be the
+// failure's.
 func (s *state) checkFigures(args finishArgs) (faults []tools.FieldError) {
 	known, failed := s.given(), s.given()
 	for _, e := range args.Evidence {
@@ -82,25 +82,24 @@ func (s *state) checkFigures(args finishArgs) (faults []tools.FieldError) {
 		}
 	}
 	for _, c := range s.ended {
-		if !c.result.OK() || c.plan.Effect.Writes() {
+		if c.plan.Call.Tool != finishTool && (!c.result.OK() || c.plan.Effect.Writes()) {
 			addCall(failed, c)
 		}
 	}
 	for i, d := range args.Derived {
 		err := known.Derive(d)
-		if err != nil {
+		if alsoFailed := failed.Derive(d); err != nil && alsoFailed != nil {
 			faults = append(faults, tools.FieldError{Path: fmt.Sprintf("/derived/%d", i), Expected: "figures that stand in cited calls, and what they come to", Got: err.Error()})
 		}
-		_ = failed.Derive(d) // of the same figures and more
 	}
 	missing := func(path, text string) {
 		for _, sentence := range grounding.Sentences(text) {
 			ground := known
-			if path != "/summary" || negative.MatchString(sentence) {
+			if path != "/summary" || args.Status == "unable" || negative.MatchString(sentence) {
 				ground = failed
 			}
 			for _, f := range grounding.Find(sentence) {
-				if !ground.Holds(f) && !s.names(f.Text) {
+				if !ground.Holds(f) && !s.names(f.Text) && !s.counted(f, sentence, text) {
 					faults = append(faults, s.unsupported(path, f, args))
 				}
 			}
@@ -133,25 +132,79 @@ func (s *state) given() *grounding.Ground {
 			g.AddJSON(m.Decision.Values)
 		}
 	}
-	failed, byTool := 0, map[string]int{}
+	for _, t := range s.tallies() {
+		g.AddTries(t.all)
+	}
 	for _, c := range s.ended {
-		byTool[c.plan.Call.Tool]++
-		g.AddCount(c.result.Meta().Attempts)
-		if !c.result.OK() {
-			failed++
-		}
+		g.AddTries(c.result.Meta().Attempts)
 	}
-	for _, n := range byTool {
-		g.AddCount(n)
-	}
-	g.AddCount(failed)
-	g.AddCount(len(s.ended))
 	return g
 }
 
-// addCall adds what a call was asked and what it brought.
+// tally counts the calls of one tool.
+type tally struct{ all, failed int }
+
+func (s *state) tallies() map[string]tally {
+	byTool := map[string]tally{}
+	for _, c := range s.ended {
+		if name := c.plan.Call.Tool; !own(name) {
+			t := byTool[name]
+			if t.all++; !c.result.OK() {
+				t.failed++
+			}
+			byTool[name] = t
+		}
+	}
+	return byTool
+}
+
+// tellsOfTool says whether a sentence speaks of a tool's calls.
+func tellsOfTool(sentence *grounding.Ground, tool string) bool {
+	word := strings.ReplaceAll(tool, "_", " ")
+	return sentence.Says(word) || sentence.Says(word+"s") || sentence.Says(word+"ed")
+}
+
+var (
+	point = regexp.MustCompile(`(?m)^[ \t]*(?:[-*•]|\d{1,2}[.)、]) +\S`)
+	share = regexp.MustCompile(`(?i)\b(\w+) (?:out )?of (?:the |all |my |these |those )?(\w+)\b`)
+)
+
+// counted says whether a number of a sentence can be counted: the things that
+// the sentence lists, the points of the summary, the calls of a tool that the
+// sentence speaks of, or "two of four" if that is how the calls of one came out.
+func (s *state) counted(f grounding.Fact, sentence, summary string) bool {
+	var here, said grounding.Ground
+	said.Add(sentence)
+	for _, n := range grounding.Lists(sentence) {
+		here.AddCount(n)
+	}
+	if n := len(point.FindAllString(summary, -1)); n > 1 {
+		here.AddCount(n)
+	}
+	shares := share.FindAllStringSubmatch(sentence, -1)
+	for tool, t := range s.tallies() {
+		ok := t.all - t.failed
+		if tellsOfTool(&said, tool) {
+			here.AddCount(t.all)
+			here.AddCount(t.failed)
+			here.AddCount(ok)
+		}
+		for _, m := range shares {
+			if some, all := grounding.Whole(m[1]), grounding.Whole(m[2]); all == t.all && (some == ok || some == t.failed) {
+				here.AddCount(some)
+				here.AddCount(all)
+			}
+		}
+	}
+	return here.Holds(f)
+}
+
+// addCall adds what a call was asked and what it brought. What a model asks
+// people or says at the end is its own word.
 func addCall(g *grounding.Ground, c *call) {
-	g.AddJSON(c.plan.Call.Args)
+	if !own(c.plan.Call.Tool) {
+		g.AddJSON(c.plan.Call.Args)
+	}
 	g.AddJSON([]byte(c.result.ForModel()))
 }
 
@@ -165,7 +218,7 @@ func (s *state) unsupported(path string, f grounding.Fact, args finishArgs) tool
 		Expected: fmt.Sprintf("a %s that stands in the result of a cited call, in the task or in people's words; or under derived how it was worked out", f.Kind)}
 	for n := 1; n <= s.calls; n++ {
 		c := s.ended[n]
-		if c == nil || !c.result.OK() || slices.ContainsFunc(args.Evidence, func(e evidence) bool { return s.cited(e.Call) == c }) {
+		if c == nil || !c.result.OK() || own(c.plan.Call.Tool) || slices.ContainsFunc(args.Evidence, func(e evidence) bool { return s.cited(e.Call) == c }) {
 			continue
 		}
 		var g grounding.Ground
@@ -237,11 +290,28 @@ func (s *state) checkStatus(args finishArgs) (faults []tools.FieldError) {
 				faults = append(faults, tools.FieldError{Path: "/status", Expected: "partly, or the rest under unresolved", Got: got + fmt.Sprintf("left %d of its items", left)})
 			}
 		case c.result.ErrorType() == tools.InvalidArguments || c.result.ErrorType() == tools.ToolNotFound || s.madeGood(c):
+		case s.toldFailed(c, args.Summary):
 		default:
 			faults = append(faults, tools.FieldError{Path: "/status", Expected: "partly or unable, or the call under unresolved", Got: got + "ended as " + string(c.result.CallStatus())})
 		}
 	}
 	return faults
+}
+
+// toldFailed says whether a summary tells that this call failed: to find that
+// out may have been the task.
+func (s *state) toldFailed(c *call, summary string) bool {
+	for _, sentence := range grounding.Sentences(summary) {
+		if !negative.MatchString(sentence) {
+			continue
+		}
+		var said grounding.Ground
+		said.Add(sentence)
+		if said.Says(c.alias()) || tellsOfTool(&said, c.plan.Call.Tool) {
+			return true
+		}
+	}
+	return false
 }
 
 // left counts the items of a batch that neither it nor a later call has done.

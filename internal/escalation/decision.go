@@ -181,7 +181,7 @@ func (q Question) titles() (titles map[string]string) {
 		return nil
 	}
 	for _, l := range i18n.Languages() {
-		title := ""
+		var title string
 		switch {
 		case l == i18n.English:
 			continue

@@ -2,6 +2,7 @@ package grounding
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,7 +19,31 @@ func (d date) same(source date) bool {
 	return (d.year == 0 || source.year == 0 || d.year == source.year) && d.month == source.month && (d.day == 0 || d.day == source.day)
 }
 
-const month = `(Jan|January|Feb|February|Mar|March|Apr|April|May|Jun|June|Jul|July|Aug|August|Sep|Sept|September|Oct|October|Nov|November|Dec|December)`
+// months are the names of the months in the languages that agents write most.
+// May is a month only with its capital: in small letters it is a verb.
+var months = [][]string{
+	{"jan", "january", "januar", "janvier", "enero"}, {"feb", "february", "februar", "février", "febrero"}, {"mar", "march", "märz", "mars", "marzo"},
+	{"apr", "april", "avril", "abril"}, {"May", "Mai", "mai", "mayo"}, {"jun", "june", "juni", "juin", "junio"}, {"jul", "july", "juli", "juillet", "julio"},
+	{"aug", "august", "août", "agosto"}, {"sep", "sept", "september", "septembre", "septiembre"}, {"oct", "okt", "october", "oktober", "octobre", "octubre"},
+	{"nov", "november", "novembre", "noviembre"}, {"dec", "dez", "december", "dezember", "décembre", "diciembre"},
+}
+
+var month = func() string {
+	var names []string
+	for _, m := range months {
+		for _, name := range m {
+			if name == "May" || name == "Mai" || name == "mai" {
+				names = append(names, name)
+				continue
+			}
+			names = append(names, "(?i:"+name+")")
+		}
+	}
+	return "(" + strings.Join(names, "|") + ")"
+}()
+
+// nth may follow a day.
+const nth = `(?:st|nd|rd|th|\.|er)?`
 
 // dateForm is a way to write a date; order says which group is what.
 type dateForm struct {
@@ -33,11 +58,12 @@ var dateForms = []dateForm{
 	{regexp.MustCompile(`\b(\d{4}) ?年 ?(\d{1,2}) ?月 ?(\d{1,2}) ?[日号]`), "ymd"},
 	{regexp.MustCompile(`\b(\d{4}) ?年 ?(\d{1,2}) ?月`), "ym"},
 	{regexp.MustCompile(`\b(\d{1,2}) ?月 ?(\d{1,2}) ?[日号]`), "md"},
-	{regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + month + `\b\.?,? (\d{4})\b`), "dmy"},
-	{regexp.MustCompile(`\b` + month + `\b\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`), "mdy"},
-	{regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + month + `\b`), "dm"},
-	{regexp.MustCompile(`\b` + month + `\b\.? (\d{4})\b`), "my"},
-	{regexp.MustCompile(`\b` + month + `\b\.? (\d{1,2})(?:st|nd|rd|th)?\b`), "md"},
+	{regexp.MustCompile(`\b(\d{1,2})` + nth + `(?: of| de)? ` + month + `(?:\.|,| de)? (\d{4})\b`), "dmy"},
+	{regexp.MustCompile(`\b` + month + `\.? (\d{1,2})` + nth + `,? (\d{4})\b`), "mdy"},
+	{regexp.MustCompile(`\b(\d{1,2})` + nth + `(?: of| de)? ` + month + `(?:$|[^\pL\d])`), "dm"},
+	{regexp.MustCompile(`\b` + month + `(?:\.| de)? (\d{4})\b`), "my"},
+	{regexp.MustCompile(`\b` + month + `\.? (\d{1,2})(?:st|nd|rd|th)?\b`), "md"},
+	{regexp.MustCompile(`\b(\d{1,2})\.(\d{1,2})\.`), "dm"},
 }
 
 // read is what a match may mean. Of 3/4/2026 either may be the month.
@@ -71,5 +97,10 @@ func number(s string) int {
 	if n, err := strconv.Atoi(s); err == nil {
 		return n
 	}
-	return 1 + strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(s[:3]))/3
+	for i, names := range months {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, s) }) {
+			return i + 1
+		}
+	}
+	return 0
 }

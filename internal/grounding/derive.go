@@ -56,6 +56,9 @@ func (g *Ground) Derive(d Derivation) error {
 // holdsAll says whether a part of a derivation stands in the sources: its facts
 // if it has any, its words if it has none.
 func (g *Ground) holdsAll(part string) bool {
+	if whole := strings.TrimRight(part, " %"); whole == "100" {
+		return true // of a percentage
+	}
 	facts := Find(part)
 	if len(facts) == 0 {
 		return g.contains(part)

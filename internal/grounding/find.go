@@ -1,7 +1,10 @@
 package grounding
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,6 +33,8 @@ type Fact struct {
 	money    bool   // a currency stands beside it
 	percent  bool   // %, or the word
 	about    bool   // it is said to be rounded
+	tries    bool   // of tries, calls: what can be counted of a log
+	time     string // as 24 hours have it, where it may be one
 	parts    []Fact // of 35/40, 10-12 and 1 284: they may be two figures as well
 }
 
@@ -44,7 +49,15 @@ var (
 	measured = regexp.MustCompile(`(?i)^([\d.,]*\d)(?:x|ms|s|sec|min|h|d|g|kg|mg|l|ml|m|km|cm|mm|b|kb|mb|gb|tb|eur|usd|gbp|chf|cny|rmb|am|pm|k|bn|-\p{L}[\p{L}-]*)$`)
 	spaced   = regexp.MustCompile(`^\d{1,3}(?: \d{3})*$`) // 1 284 is one number, or two
 	three    = regexp.MustCompile(`^\d{3}(?:\D|$)`)
-	bullet   = regexp.MustCompile(`(?m)^[ \t]*\d{1,2}[.)、] `)
+	bullet   = regexp.MustCompile(`(?m)^[ \t]*(?:#{1,6} +)?\d{1,2}[.)、] |^[ \t]*\| *\d{1,3} *\|`)
+	// idiom holds words for numbers that count nothing.
+	idiom = regexp.MustCompile(`(?i)\b(?:half past|quarter (?:past|to)) \w+|\b\w+ and a half\b|\bone in \w+|\b(?:am|den|vom|zum|bis) \d{1,2}\.(?:[ ,;]|$)`)
+	// several are the days before the last of some that share a month.
+	several  = regexp.MustCompile(`\b(\d{1,2})` + nth + `( ?[-–,] ?| (?:to|and|or|bis|und|au|et|y) )(\d{1,2}` + nth + `(?: of| de)? ` + month + `(?:(?:\.|,| de)? \d{4}\b)?)`)
+	firstDay = regexp.MustCompile(`^\d{1,2}`)
+	clock    = regexp.MustCompile(`^(\d{1,2})[.:]?(\d\d)?$`)
+	meridian = regexp.MustCompile(`(?i)^ ?(?:(a)\.?m\b|(p)\.?m\b|uhr\b|h\b)`)
+	tried    = regexp.MustCompile(`(?i)^ ?(?:more |further )?(?:times|tries|attempts?|calls?|looks?|requests?|retries|次)`)
 )
 
 // exponents of the groups of scale.
@@ -53,7 +66,8 @@ var exponents = []int{3, 6, 9, 4, 8}
 // Find finds the facts of a text, in no order. Figures that only count the
 // points of a list are none.
 func Find(text string) []Fact {
-	return find(bullet.ReplaceAllStringFunc(norm.NFKC.String(text), blank))
+	text = bullet.ReplaceAllStringFunc(norm.NFKC.String(text), blank)
+	return find(idiom.ReplaceAllStringFunc(text, blank))
 }
 
 func find(text string) (facts []Fact) {
@@ -61,6 +75,15 @@ func find(text string) (facts []Fact) {
 		facts = append(facts, Fact{Kind: Address, Text: strings.TrimRight(s, ".,;:!?")})
 		return blank(s)
 	})
+	for range 3 { // 14, 15 and 16 November are three days
+		at := several.FindStringSubmatchIndex(text)
+		if at == nil {
+			break
+		}
+		last := text[at[6]:at[7]]
+		facts = append(facts, find(text[at[2]:at[3]]+last[len(firstDay.FindString(last)):])...)
+		text = text[:at[2]] + blank(text[at[2]:at[6]]) + text[at[6]:]
+	}
 	forms := dateForms
 	if !strings.ContainsAny(text, "0123456789") {
 		forms = nil
@@ -72,9 +95,13 @@ func find(text string) (facts []Fact) {
 				groups = append(groups, text[at[i]:at[i+1]])
 			}
 			if dates := form.read(groups); len(dates) > 0 {
-				written := text[at[0]:at[1]]
-				facts = append(facts, Fact{Kind: Date, Text: written, dates: dates})
-				text = text[:at[0]] + blank(written) + text[at[1]:]
+				end := at[1]
+				if form.order == "dm" {
+					end = at[len(at)-1] // what comes behind is not of it
+				}
+				written := text[at[0]:end]
+				facts = append(facts, Fact{Kind: Date, Text: strings.TrimSuffix(written, "T"), dates: dates})
+				text = text[:at[0]] + blank(written) + text[end:]
 			}
 		}
 	}
@@ -128,7 +155,9 @@ func part(r rune) bool {
 func read(text string, from, to int) (Fact, bool) {
 	word := text[from:to]
 	if n, ok := numberWords[strings.ToLower(word)]; ok {
-		return Fact{Kind: Number, Text: word, readings: readings(itoa(n))}, true
+		f := Fact{Kind: Number, Text: word, readings: readings(itoa(n))}
+		f.around(text[:from], text[to:])
+		return f, true
 	}
 	if !strings.ContainsAny(word, "0123456789") || ordinal.MatchString(word) {
 		return Fact{}, false
@@ -165,6 +194,8 @@ func (f *Fact) around(before, after string) {
 	f.money = currency.MatchString(before) || priced.MatchString(after)
 	f.percent = percent.MatchString(after)
 	f.about = rounded.MatchString(before)
+	f.tries = tried.MatchString(after)
+	f.time = timeOf(f.Text, after)
 	if m := scale.FindStringSubmatch(after); m != nil {
 		for i, name := range m[1:] {
 			if name == "" {
@@ -178,6 +209,23 @@ func (f *Fact) around(before, after string) {
 	}
 }
 
+// timeOf is the time that a figure with am, pm or Uhr behind it stands for.
+func timeOf(figure, after string) string {
+	hour := strings.TrimRight(strings.ToLower(figure), "amph")
+	m, mark := clock.FindStringSubmatch(hour), meridian.FindStringSubmatch(figure[len(hour):]+after)
+	if m == nil || mark == nil {
+		return ""
+	}
+	h := number(m[1])
+	switch {
+	case mark[2] != "" && h < 12:
+		h += 12
+	case mark[1] != "" && h == 12:
+		h = 0
+	}
+	return fmt.Sprintf("%02d:%s", h, m[2])
+}
+
 func count(word string) (n int) {
 	for _, r := range word {
 		if unicode.IsDigit(r) {
@@ -185,6 +233,44 @@ func count(word string) (n int) {
 		}
 	}
 	return n
+}
+
+var between = regexp.MustCompile(`(?i)^(?:,? ?(?:and|or|und|et|y) |[,、/&] ?|和)$`)
+
+// Lists are how many codes the lists of a text name: "A-1, A-2 and A-3" is a
+// list of three. One alone is none.
+func Lists(text string) (lengths []int) {
+	text = norm.NFKC.String(text)
+	n, end := 0, -1
+	for _, at := range tokens(text) {
+		f, ok := read(text, at[0], at[1])
+		if !ok || f.Kind != Code {
+			continue
+		}
+		if end >= 0 && between.MatchString(text[end:at[0]]) {
+			n++
+		} else {
+			lengths = append(lengths, n)
+			n = 1
+		}
+		end = at[1]
+	}
+	lengths = append(lengths, n)
+	return slices.DeleteFunc(lengths, func(n int) bool { return n < 2 })
+}
+
+// Whole is the whole number that a word stands for, -1 if it is none.
+func Whole(word string) int {
+	if strings.EqualFold(word, "one") {
+		return 1
+	}
+	if n, ok := numberWords[strings.ToLower(word)]; ok {
+		return int(n)
+	}
+	if n, err := strconv.Atoi(word); err == nil {
+		return n
+	}
+	return -1
 }
 
 var sentenceEnd = regexp.MustCompile(`[.!?]["')\]]*\s+|[。！？；]|\n+`)

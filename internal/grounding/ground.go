@@ -22,6 +22,7 @@ type Ground struct {
 	sorted  []*big.Rat // the numbers, once they were looked through; nil if there are new ones
 	dates   []date
 	counts  map[int64]bool
+	tries   int64
 
 	words map[string]bool // the codes and addresses, folded
 }
@@ -123,6 +124,14 @@ func (g *Ground) countBy(list []any) {
 	}
 }
 
+// AddTries adds how often something was tried. As many tries are held, and
+// fewer, since some of them may be meant; a try is what words such as times,
+// calls and attempts stand beside.
+func (g *Ground) AddTries(n int) { g.tries = max(g.tries, int64(n)) }
+
+// hundred is from where a whole number may be a longer one, rounded.
+var hundred = big.NewRat(100, 1)
+
 // AddCount adds a number that whoever calls has counted.
 func (g *Ground) AddCount(n int) {
 	if g.counts == nil {
@@ -140,6 +149,9 @@ func (g *Ground) addNumber(r reading) {
 
 // Holds says whether a fact stands in what was added.
 func (g *Ground) Holds(f Fact) bool {
+	if f.time != "" && g.at(f.time) {
+		return true
+	}
 	held := false
 	switch f.Kind {
 	case Number:
@@ -154,18 +166,26 @@ func (g *Ground) Holds(f Fact) bool {
 	return held || len(f.parts) > 0 && !slices.ContainsFunc(f.parts, func(p Fact) bool { return !g.holdsNumber(p) })
 }
 
+// at says whether a time of the day stands in the texts.
+func (g *Ground) at(time string) bool {
+	if strings.HasSuffix(time, ":") { // on the hour
+		time += "00"
+	}
+	return g.contains(time)
+}
+
 func (g *Ground) holdsNumber(f Fact) bool {
 	for _, r := range f.readings {
 		if g.numbers[r.key()] != nil || f.money && g.numbers[r.scaled(2).key()] != nil || f.percent && g.numbers[r.scaled(-2).key()] != nil {
 			return true
 		}
 		if r.value.IsInt() && r.value.Num().IsInt64() {
-			if n := r.value.Num().Int64(); g.counts[n] || n >= 1000 && g.year(int(min(n, 9999))) {
+			if n := r.value.Num().Int64(); g.counts[n] || f.tries && n <= g.tries || n >= 1000 && g.year(int(min(n, 9999))) {
 				return true
 			}
 		}
 		switch {
-		case f.about && g.within(r.value, r.margin()), r.decimals > 0 && g.within(r.value, half(r.decimals)):
+		case f.about && g.within(r.value, r.margin()), (r.decimals > 0 || r.value.Cmp(hundred) >= 0) && g.within(r.value, half(r.decimals)):
 			return true
 		case f.percent && r.decimals > 0 && g.within(r.scaled(-2).value, half(r.decimals+2)):
 			return true

@@ -38,7 +38,8 @@ func TestAFigureIsHeldInEveryWayOfWritingIt(t *testing.T) {
 		"Order 48-2217 was placed on 12 November 2026 at 10:30.", "Placed November 12th.", "Placed on 12 Nov.", "12.11.2026", "12/11/2026", "11/12/2026", "于 2026年11月12日 下单。", "11月12日",
 		"In November 2026.", "In 2026.", "The rate is 12.5 %.", "The rate is 12.5 percent.", "We gave back 240.00 EUR.", "1,840 people", "1840人", "about 1,800 people", "around 1.8k people", "大约 2千: 1,840",
 		"The first of 3 orders; 2 are late, three in all.", "100.00 on the second.", "100.0", "Ask anna@example.org.", "See https://shop.example/orders/48-2217.",
-		"9007199254740993", "Refund RF-77A/2 and rf-77a/2.", "1. First point\n2. Second point\n14) Fourteenth", "the 3rd time", "B2B business",
+		"9007199254740993", "Refund RF-77A/2 and rf-77a/2.", "Between 12 and 14 November 2026, on 12-14 November, am 12. November, am 12., am 12.11. um 10.30 Uhr, le 12 novembre, el 12 de noviembre, 10:30 am, 8.05 a.m.",
+		"At half past ten; two and a half weeks; one in three.", "## 2. Heading\n| 1 | 48-2217 |\n| 7 | 48-2218 |", "It cost 1285 EUR, or 9007199254740993.", "1. First point\n2. Second point\n14) Fourteenth", "the 3rd time", "B2B business",
 	} {
 		if lost := missing(&g, text); len(lost) > 0 {
 			t.Errorf("%q: not held: %q", text, lost)
@@ -68,6 +69,10 @@ func TestAFigureWithoutASourceIsFound(t *testing.T) {
 		"About 2,400 people.":                      {"2,400"},
 		"The rate is 13 %.":                        {"13"},
 		"48-2217 and 2217-48, and 8-221":           {"2217-48", "8-221"},
+		"Tried 7 times.":                           {"7"},
+		"Between 14 and 17 November 2026.":         {"17 November 2026"},
+		"At 11 am.":                                {"11"},
+		"It cost 1283 EUR.":                        {"1283"},
 		"It is 1e9.":                               {"1e9"},
 		"7 times " + strings.Repeat("9", 40):       {"7", strings.Repeat("9", 40)},
 		"12.5 of something that was never counted": {"12.5"},
@@ -162,5 +167,19 @@ func TestNumbersAreHeldByValueAlone(t *testing.T) {
 	}
 	if err := quick.Check(held, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// R: A5
+func TestListsAreCounted(t *testing.T) {
+	t.Parallel()
+	got := grounding.Lists("Two of Anna's orders, O-1001 and O-1004, went out as P-1, P-3, and P-7; O-9 did not. O-1、O-2和O-3")
+	if want := []int{2, 3, 3}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for word, want := range map[string]int{"one": 1, "Four": 4, "12": 12, "many": -1} {
+		if got := grounding.Whole(word); got != want {
+			t.Errorf("%s is %d, want %d", word, got, want)
+		}
 	}
 }
