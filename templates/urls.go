@@ -44,6 +44,9 @@ func SeenURL(id string) string { return EscalationURL(id) + "/seen" }
 // SessionURL is the page of one session.
 func SessionURL(id string) string { return SessionsURL + "/" + url.PathEscape(id) }
 
+// PromptURL is the page of what a session's model is told before anything else.
+func PromptURL(id string) string { return SessionURL(id) + "/prompt" }
+
 // PauseURL stops a session for a while.
 func PauseURL(id string) string { return SessionURL(id) + "/pause" }
 

@@ -1,8 +1,11 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"baton/web/browsertest"
 )
@@ -101,6 +104,46 @@ func TestWhatCannotBeUndoneTakesASecondPress(t *testing.T) {
 	want(t, forms.form(t), map[string]string{"option": "refund_full", "confirm": "refund_full"})
 }
 
+// A key that is held down is one press: what can't be undone takes two.
+// R: UI
+func TestAKeyThatIsHeldDownIsOnePress(t *testing.T) {
+	t.Parallel()
+	server, forms := showGallery(t)
+	tab := browsertest.Open(t, browsertest.Desk)
+	ctrl := chromedp.KeyModifiers(chromedp.ModifierCtrl)
+	for name, c := range map[string]struct {
+		at      string
+		off     bool
+		options []chromedp.KeyOption
+	}{
+		"at the choice":                  {at: "#option-a"},
+		"at the choice, single keys off": {at: "#option-a", off: true},
+		"at the button":                  {at: ".answer-go"},
+		"nowhere":                        {at: "body"},
+		"with Ctrl, in the note":         {at: "[name=message]", options: []chromedp.KeyOption{ctrl}},
+		"with Ctrl, at the button":       {at: ".answer-go", options: []chromedp.KeyOption{ctrl}},
+		"with Ctrl, at the choice":       {at: "#option-a", options: []chromedp.KeyOption{ctrl}},
+	} {
+		tab.Go(server.URL + "/gallery/question")
+		browsertest.Eval[bool](tab, fmt.Sprintf(`(() => {
+			if (%t) document.documentElement.dataset.keys = "off";
+			document.getElementById("option-a").click();
+			document.activeElement.blur();
+			document.querySelector(%q).focus();
+			window.began = performance.now();
+			return true;
+		})()`, c.off, c.at))
+		tab.Hold('\r', `!(performance.now() - window.began < 1500)`, c.options...)
+		if browsertest.Eval[bool](tab, `document.querySelector(".answer-confirm")?.hidden ?? false`) {
+			t.Errorf("%s: Enter was not taken at all", name)
+		}
+		if tab.Path() != "/gallery/question" {
+			t.Errorf("%s: the page is %s", name, tab.Path())
+		}
+		forms.nothing(t)
+	}
+}
+
 // R: UI — WCAG 2.1.4, input methods.
 func TestKeysStayOutOfTextAndOfInputMethods(t *testing.T) {
 	t.Parallel()
@@ -130,6 +173,17 @@ func TestKeysStayOutOfTextAndOfInputMethods(t *testing.T) {
 	if got := chosen(tab); got != "refund_part" {
 		t.Errorf("B under an input method chose %q", got)
 	}
+	// Programs that fill in forms send events without a key, and to the document.
+	browsertest.Eval[bool](tab, `(window.thrown = [], addEventListener("error", (e) => thrown.push(e.message)),
+		document.dispatchEvent(new KeyboardEvent("keydown", {key: "x", bubbles: true})), document.dispatchEvent(new Event("keydown", {bubbles: true})), true)`)
+	if got := browsertest.Eval[int](tab, `thrown.length`); got != 0 {
+		t.Errorf("%d exceptions", got)
+	}
+	send(`key: "？", code: "Slash", shiftKey: true`)
+	if !browsertest.Eval[bool](tab, `document.getElementById("keys").open`) {
+		t.Error("the question mark of a Chinese board does not open the map of keys")
+	}
+	browsertest.Eval[bool](tab, `(document.getElementById("keys").close(), true)`)
 	browsertest.Eval[string](tab, `document.documentElement.dataset.keys = "off"`)
 	tab.Press("c")
 	if got := chosen(tab); got != "refund_part" {

@@ -14,7 +14,7 @@ import (
 // apiRoutes are the operations of the API as routes of the site.
 func (s *site) apiRoutes() []route {
 	operations := api.New(api.Deps{
-		Sessions: s.Sessions, Definitions: s.Definitions, Escalations: s.Escalations, Desk: s.Desk,
+		Sessions: s.Sessions, Definitions: s.Definitions, Escalations: s.Escalations, Breakers: s.Breakers, Desk: s.Desk,
 		Inserter: s.Inserter, Stopping: s.Stopping,
 	})
 	var routes []route

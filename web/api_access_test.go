@@ -59,6 +59,8 @@ func (x target) try(t *testing.T, r api.Route) try {
 		tried.path = strings.Replace(tried.path, "{id}", x.session.String(), 1)
 	case strings.HasPrefix(r.Path, "/calls/{id}"):
 		tried.path = strings.Replace(tried.path, "{id}", x.call.String(), 1)
+	case strings.HasPrefix(r.Path, "/tools/{name}"):
+		tried.path = strings.Replace(tried.path, "{name}", "http_request", 1)
 	case strings.HasPrefix(r.Path, "/decisions/{id}"):
 		tried.path = strings.Replace(tried.path, "{id}", x.decision, 1)
 	case strings.HasSuffix(r.Path, "/answer"):
@@ -124,6 +126,9 @@ func TestEachOperationIsForThoseWhoMay(t *testing.T) {
 			ours.decider = p // people take back their own answers
 		}
 		for _, r := range operations() {
+			if r.Verb == auth.ResetTool {
+				continue // no team's: TestAnOperatorLetsCallsGoToAServiceAgain
+			}
 			mine, other := ours.try(t, r), theirs.try(t, r)
 			got := p.send(r.Method, mine.path, mine.body)
 			if may := slices.Index(auth.Roles(), role) >= slices.Index(auth.Roles(), least(t, r.Verb)); may != (got.status < 300) || !may && got.status != http.StatusForbidden {
@@ -159,6 +164,9 @@ func TestEachOperationIsForThoseWhoMay(t *testing.T) {
 	refused := 0
 	for _, role := range auth.Roles() {
 		for _, r := range operations() {
+			if r.Verb == auth.ResetTool {
+				continue
+			}
 			if slices.Index(auth.Roles(), role) < slices.Index(auth.Roles(), least(t, r.Verb)) {
 				refused++
 			}
@@ -179,7 +187,7 @@ func TestAKeyIsAtMostItsScopes(t *testing.T) {
 	needs := map[auth.Verb]auth.Scope{
 		auth.ReadSession: auth.ScopeSessionRead, auth.ReadAgent: auth.ScopeSessionRead,
 		auth.StartSession: auth.ScopeSessionStart, auth.ControlSession: auth.ScopeSessionControl, auth.WriteAgent: auth.ScopeAgentWrite,
-		auth.ReadEscalation: auth.ScopeEscalationRead, auth.AnswerEscalation: auth.ScopeEscalationAnswer, auth.ReadDecision: auth.ScopeDecisionRead,
+		auth.ReadEscalation: auth.ScopeEscalationRead, auth.AnswerEscalation: auth.ScopeEscalationAnswer, auth.ReadDecision: auth.ScopeDecisionRead, auth.ResetTool: auth.ScopeAdmin,
 	}
 	for _, scope := range auth.PersonScopes() {
 		p := w.program("admin", scope)
@@ -187,7 +195,7 @@ func TestAKeyIsAtMostItsScopes(t *testing.T) {
 			mine := ours.try(t, r)
 			got := p.send(r.Method, mine.path, mine.body)
 			switch may := scope == auth.ScopeAll || scope == needs[r.Verb]; {
-			case may && got.status >= 300:
+			case may && got.status >= 300 && r.Verb != auth.ResetTool: // the key may, its owner may not
 				t.Errorf("%s %s with %s: %d %s", r.Method, mine.path, scope, got.status, got.body)
 			case !may:
 				if said := got.refused(t, http.StatusForbidden, "scope_missing", ""); !strings.Contains(said["detail"].(string), string(needs[r.Verb])) {

@@ -244,6 +244,7 @@ func (s sample) gallery(ctx context.Context) map[string]templ.Component {
 		"session-ended":    t.SessionDetail(s.endedSession(ctx)),
 		"call":             t.CallView(s.callPage(ctx)),
 		"output":           t.OutputView(s.output(ctx)),
+		"prompt":           t.PromptView(s.prompt(ctx)),
 		"error": t.Error(t.ErrorPage{Frame: s.frame("", i18n.T(ctx, "problem.internal.what")), Status: 500, Reference: "K4Q7X2M9PAZB",
 			Problem: i18n.Problem{What: i18n.T(ctx, "problem.internal.what"), Why: i18n.T(ctx, "problem.internal.why"), Do: i18n.T(ctx, "problem.internal.do")}}),
 		"search":            t.Palette(s.finds(ctx, s.say("order", "订单"))),
@@ -316,7 +317,7 @@ func (s sample) sessions(ctx context.Context) t.SessionsPage {
 		Rows: []t.SessionRow{
 			{ID: "ses_1", State: s.state("waiting"), Title: s.say("Duplicate payment, order 48-2217", "重复付款，订单 48-2217"), Agent: s.say("Refunds desk", "退款专员"), Doing: s.say("Refund is above the limit", "退款超出额度"), Calls: steps("12", "40", .3), Cost: "$0.84", Started: sampleTime.Add(-10 * time.Minute), Took: 10 * time.Minute},
 			{ID: "ses_2", State: s.state("running"), Title: s.say("Chase invoice 90017", "催收发票 90017"), Agent: s.say("Accounts payable", "应付账款"), Running: true, Doing: s.say("Looking up the purchase order", "查询采购单"), Problems: []t.Chip{{Icon: "repeat", Tone: "warn", Text: s.say("2 repeats", "重试 2 次")}}, Calls: steps("35", "40", .875), Cost: "$0.12", Started: sampleTime.Add(-time.Minute), Took: time.Minute},
-			{ID: "ses_3", State: s.state("failed"), Title: s.say("Sync the parts catalogue", "同步零件目录"), Agent: s.say("Catalogue sync", "目录同步"), Problems: []t.Chip{{Icon: "circle-x", Tone: "bad", Text: s.say("3 failed", "3 次失败")}, {Icon: "octagon-alert", Tone: "warn", Text: s.say("1 stopped", "拦下 1 次")}}, Calls: steps("40", "40", 1), Cost: "$1.00", Started: sampleTime.Add(-26 * time.Hour), Took: 9 * time.Minute},
+			{ID: "ses_3", State: s.state("failed"), Title: s.say("Sync the parts catalogue", "同步零件目录"), Agent: s.say("Catalogue sync", "目录同步"), Problems: []t.Chip{{Icon: "circle-x", Tone: "bad", Text: s.say("3 failed", "3 次失败")}, {Icon: "octagon-alert", Tone: "warn", Text: s.say("1 held back", "拦下 1 次")}}, Calls: steps("40", "40", 1), Cost: "$1.00", Started: sampleTime.Add(-26 * time.Hour), Took: 9 * time.Minute},
 			{ID: "ses_4", State: s.state("completed"), Title: s.say("Address change for customer 114", "客户 114 更改地址"), Agent: s.say("Account care", "账户维护"), Calls: steps("6", "40", .15), Cost: "$0.02", Started: sampleTime.Add(-30 * time.Hour), Took: 42 * time.Second},
 		},
 		More: "/sessions?cursor=x",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"baton/internal/auth"
@@ -243,4 +244,14 @@ func (s sample) output(ctx context.Context) t.OutputPage {
 		text += fmt.Sprintf("2026-11-28 12:%02d:%02d payment pay_%d settled, %d.00 EUR <b>not markup</b>\n", i/60, i%60, 77000+i, i)
 	}
 	return t.OutputPage{Frame: f, Lines: i18n.T(ctx, "call.output_lines", "from", "1", "to", "200"), Text: text, Next: "/sessions/ses_1/calls/1/output?offset=200"}
+}
+
+func (s sample) prompt(ctx context.Context) t.PromptPage {
+	f := s.frame(t.SectionSessions, i18n.T(ctx, "prompt.title"))
+	f.Back = "/sessions/ses_1"
+	text := "You work inside a harness.\n\n# Results\n\n" + strings.Repeat("- `error`: nothing was returned. `error_type` and `message` say what happened, `causes` why.\n", 12) + "\n# Your work\n\nYou settle refunds <b>not markup</b>.\n"
+	return t.PromptPage{Frame: f, Text: text, Facts: []t.Pair{
+		{Name: i18n.T(ctx, "prompt.contract"), Value: i18n.T(ctx, "prompt.version", "version", "2")},
+		{Name: i18n.T(ctx, "prompt.instructions"), Value: i18n.T(ctx, "fact.agent_version", "agent", "refunds-desk", "version", "3")},
+	}}
 }

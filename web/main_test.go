@@ -25,6 +25,7 @@ import (
 	"baton/internal/live"
 	"baton/internal/postgres/pgtest"
 	"baton/internal/sessions"
+	"baton/internal/tools/breaker"
 	"baton/web/browsertest"
 )
 
@@ -51,7 +52,7 @@ func open4test(t *testing.T, change ...func(*Deps)) *house {
 	db := pgtest.New(t)
 	h := &house{t: t, db: db, accounts: auth.NewAccounts(db), log: &lines{}}
 	hub := live.NewHub(db, slogTo(h.log))
-	deps := Deps{Accounts: h.accounts, Log: slogTo(h.log), Live: hub, Sessions: sessions.NewStore(db, hub), Definitions: definition.NewStore(db, definition.Known{}, nil)}
+	deps := Deps{Prompt: func(a definition.Agent) (string, int) { return "The contract.\n" + a.Instructions, 7 }, Accounts: h.accounts, Log: slogTo(h.log), Live: hub, Breakers: breaker.New(db, slogTo(h.log)), Sessions: sessions.NewStore(db, hub), Definitions: definition.NewStore(db, definition.Known{}, nil)}
 	var err error
 	if deps.Inserter, err = jobs.NewInserter(db, deps.Log); err != nil {
 		t.Fatal(err)

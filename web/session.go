@@ -164,7 +164,7 @@ func (r reader) filters(p templates.Session, rows []*row) []templates.View {
 func (r reader) sessionPart(v sessions.Session, agent definition.Version, t *timeline, questions []escalation.Escalation) templates.Session {
 	p := templates.Session{
 		ID: v.ID.String(), Title: firstLine(v.Task, titleMost), Agent: r.agent(v.Agent.Slug), State: r.sessionState(v),
-		Scripted: strings.HasPrefix(v.Model, "scripted/"), Meters: r.meters(v, agent.Agent.Budgets, t.turnSteps),
+		Scripted: strings.HasPrefix(v.Model, "scripted/"), Meters: r.meters(v, t.budgets(agent.Agent.Budgets), t.turnSteps),
 		Technical: t.technical, LastSeq: t.seq, Facts: r.sessionFacts(v, t.recovered), Now: r.sessionNow(v, questions, t), Result: r.result(v),
 	}
 	if strings.TrimSpace(v.Task) != p.Title {

@@ -2,10 +2,12 @@ package web
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"strings"
 	"testing"
 
+	"baton/internal/auth"
 	"baton/internal/id"
 	"baton/internal/sessions"
 	"baton/internal/tools"
@@ -359,5 +361,65 @@ func TestTheListOfSessionsOpensLight(t *testing.T) {
 	}
 	if n := compressed(ctx, t, templates.Sessions(p)); n > 25<<10 {
 		t.Errorf("%d bytes, at most 25 KiB", n)
+	}
+}
+
+// R: P7, F11, A4, S3 — a limit, what people gave beyond it, and what a model is
+// no longer sent have their rows, and the meter counts to what holds now.
+func TestLimitsAndWhatIsLeftOutHaveTheirRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	worker := w.work(w.start("desk"))
+	limit := func(name string, most int) map[string]any {
+		return map[string]any{"name": name, "used": 8, "max": most}
+	}
+	told := func(code, said string, more map[string]any) sessions.NewEvent {
+		data := map[string]any{"code": code, "said": said, "text": "For the model."}
+		for k, v := range more {
+			data[k] = v
+		}
+		return sessions.NewEvent{Type: sessions.NoticeGiven, Turn: 1, Step: 1, Data: data}
+	}
+	worker.tell(
+		told("limit_near", "", map[string]any{"limit": limit("calls", 10)}),
+		told("limit", "", map[string]any{"limit": limit("calls", 10)}),
+		told("limit_answered", "raise-half", map[string]any{"limit": limit("calls", 4711)}),
+		told("limit_answered", "finish-now", map[string]any{"limit": limit("tokens", 10)}),
+		told("model_useless", "", nil),
+		told("model_answered", "try-again", nil),
+		told("model_answered", "stop", nil),
+		told("left_out", "", map[string]any{"left": 12}),
+	)
+	at := templates.SessionURL(worker.session.String())
+	page := w.as("supervisor").get(at).markup(t)
+	for i, says := range []string{"a limit is near", "A limit is used up", "got more than its limit", "to finish with what there is",
+		"held nothing to do", "asked again", "stopped here", "oldest 12 results"} {
+		page.one(fmt.Sprintf("li#event-%d", i+2)).says(says)
+	}
+	page.one("main").says("4,711")
+}
+
+// R: S2 — what the model is told first is shown word for word, with its version,
+// to those who look at a session closely, and to no other team.
+func TestTheSystemPromptIsShownAsItIsSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	worker := w.work(w.start("desk"))
+	agent, err := w.deps.Definitions.Get(t.Context(), auth.CLI("root"), "desk", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := templates.PromptURL(worker.session.String())
+	session := w.as("supervisor").get(templates.SessionURL(worker.session.String())).markup(t)
+	session.one("aside a[href=\"" + at + "\"]").says("told first")
+	for lang, words := range map[string][2]string{"en": {"Contract version 7", "Instructions DESK, version 1"}, "zh-Hans": {"约定 版本 7", "指令 DESK，第 1 版"}} {
+		reply := w.as("viewer").get(at, "Accept-Language", lang)
+		reply.markup(t).one("dl.pairs").says(words[0], words[1])
+		if want := ">" + html.EscapeString("The contract.\n"+agent.Agent.Instructions) + "</pre>"; !strings.Contains(reply.body, want) {
+			t.Errorf("%s: it lacks %q", lang, want)
+		}
+	}
+	if status := w.as("Otto").get(at).status; status != http.StatusNotFound {
+		t.Errorf("another team gets %d", status)
 	}
 }

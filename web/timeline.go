@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"baton/internal/escalation"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 	"baton/templates"
@@ -33,6 +34,7 @@ type timeline struct {
 	plans           map[int]tools.Plan // all that are known
 	seq             int64              // of the latest event
 	turn, turnSteps int                // the latest turn, and the steps in it
+	lifted          map[string]lifted  // limits that people have raised, by name
 	recovered       int
 
 	chart     chart
@@ -67,7 +69,7 @@ const (
 func newTimeline(r reader, v sessions.Session, describe func(tools.Call) (string, string)) *timeline {
 	return &timeline{
 		r: r, session: v, describe: describe, exact: r.seesExact(v.Team),
-		at: map[int]*row{}, plans: map[int]tools.Plan{}, running: map[int]time.Time{}, questions: map[string]*row{},
+		lifted: map[string]lifted{}, at: map[int]*row{}, plans: map[int]tools.Plan{}, running: map[int]time.Time{}, questions: map[string]*row{},
 	}
 }
 
@@ -172,6 +174,9 @@ type (
 		Text string         `json:"text"`
 		Loop *tools.Measure `json:"loop"`
 		Said string         `json:"said"`
+		Left int            `json:"left"`
+		// Limit is the one that it is about, as it stands then.
+		Limit *escalation.Limit `json:"limit"`
 	}
 	byPerson struct {
 		By   sessions.Author `json:"by"`
@@ -258,6 +263,13 @@ func (t *timeline) tellOne(e sessions.Event, d replied) error {
 			t.loop(e, d)
 			return nil
 		}
+		if d.Code == "limit_answered" && d.Limit != nil {
+			t.lifted[d.Limit.Name] = lifted{d.Limit.Max, e.Turn}
+		}
+		if d.Code == "left_out" {
+			t.add(e, templates.Event{Kind: templates.EventState, Icon: "scroll-text", Text: t.r.say("notice.left_out", "n", d.Left)})
+			return nil
+		}
 		t.add(e, templates.Event{Kind: templates.EventState, Tone: "warn", Icon: "rotate-ccw", Text: t.notice(d), Exact: d.Text})
 	case sessions.SessionEnded:
 		var d ended
@@ -336,6 +348,14 @@ func (t *timeline) notice(n notice) string {
 		return t.r.say("notice.asked_again")
 	case "loop_answered":
 		return t.afterLoop(n.Said)
+	case "limit_near":
+		return t.r.say("notice.limit_near")
+	case "limit":
+		return t.r.say("notice.limit")
+	case "model_useless":
+		return t.r.say("notice.model_useless")
+	case "limit_answered", "model_answered":
+		return t.afterAsking(n.Said)
 	}
 	return t.r.say("notice.other")
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 
+	"baton/internal/definition"
 	"baton/internal/escalation"
 	"baton/internal/sessions"
 	"baton/internal/tools"
@@ -81,4 +82,43 @@ func (t *timeline) afterLoop(said string) string {
 		return t.r.say("loop.stop")
 	}
 	return t.r.say("loop.without")
+}
+
+// afterAsking says how the session goes on after a limit was used up, or its
+// model failed.
+func (t *timeline) afterAsking(said string) string {
+	switch said {
+	case escalation.LimitFinish:
+		return t.r.say("notice.limit_finish")
+	case escalation.LimitStop:
+		return t.r.say("notice.stopped")
+	case escalation.TroubleAgain:
+		return t.r.say("notice.model_again")
+	}
+	return t.r.say("notice.limit_raised")
+}
+
+// lifted is a limit as people have raised it, and the turn that began then.
+type lifted struct {
+	most int64
+	turn int
+}
+
+// budgets are the agent's, as far as they hold for this session now.
+func (t *timeline) budgets(b definition.Budgets) definition.Budgets {
+	for name, limit := range t.lifted {
+		switch {
+		case name == "calls":
+			b.Calls = limit.most
+		case name == "tokens":
+			b.Tokens = limit.most
+		case name == "cost_usd":
+			b.CostMicros = limit.most
+		case name == "working_time":
+			b.WorkingTime = definition.Duration(limit.most)
+		case name == "steps_per_turn" && limit.turn >= t.turn:
+			b.StepsPerTurn = limit.most
+		}
+	}
+	return b
 }

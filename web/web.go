@@ -17,6 +17,7 @@ import (
 	"baton/internal/live"
 	"baton/internal/sessions"
 	"baton/internal/tools"
+	"baton/internal/tools/breaker"
 )
 
 // Deps are what the pages work on.
@@ -25,6 +26,7 @@ type Deps struct {
 	Sessions    *sessions.Store
 	Definitions *definition.Store
 	Escalations *escalation.Store
+	Breakers    *breaker.Breakers
 	Desk        *decide.Desk
 	Inserter    *jobs.Inserter
 	// Live says when something has changed. Nil: pages hear of nothing.
@@ -33,6 +35,9 @@ type Deps struct {
 	// Tools are the tools of an agent's version, for their words: what a call
 	// did is said in them. Nil, or an error: calls go by their tool's name.
 	Tools func(definition.Version) (*tools.Registry, error)
+	// Prompt is the system prompt that an agent's model is sent, and the number of
+	// the contract in it. Nil: its instructions alone.
+	Prompt func(definition.Agent) (text string, contract int)
 	// PublicURL is how people reach the server: its host is answered, its
 	// scheme decides whether cookies are for https alone. Nil: whatever local
 	// name or address the request came to.
@@ -51,6 +56,9 @@ func New(deps Deps) http.Handler { return newSite(deps).handler() }
 func newSite(deps Deps) *site {
 	if deps.Live == nil {
 		deps.Live = live.NewHub(nil, deps.Log)
+	}
+	if deps.Prompt == nil {
+		deps.Prompt = func(a definition.Agent) (string, int) { return a.Instructions, 0 }
 	}
 	return &site{Deps: deps, origin: newOriginCheck(deps.PublicURL), liveHub: newLiveHub()}
 }

@@ -31,7 +31,7 @@ slug: bench
 model: scripted/bench
 playbook: ./bench.star
 permission: {mode: auto}
-budgets: {steps_per_turn: 100000, calls_per_turn: 100000, calls: 100000, working_time: 10h}
+budgets: {steps_per_turn: 100000, calls_per_turn: 100000, calls: 100000, same_tool_in_a_row: 100000, window: 100000000, working_time: 10h}
 `
 
 // benchHouse is what runs a workload's sessions: the product's rooms, with a

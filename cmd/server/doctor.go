@@ -3,15 +3,20 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
+	"baton/internal/auth"
 	"baton/internal/postgres"
 	"baton/internal/postgres/embedded"
 	"baton/internal/postgres/migrate"
 	"baton/internal/problem"
+	"baton/internal/tools/breaker"
 )
 
 func doctorCommand() *cobra.Command {
@@ -82,7 +87,26 @@ func examineDatabase(ctx context.Context, subject, url string) []finding {
 	if err == nil && !status.UpToDate() {
 		detail += ", the next start applies the rest"
 	}
-	return []finding{{subject: subject}, {subject: "schema", detail: detail, err: err}}
+	findings := []finding{{subject: subject}, {subject: "schema", detail: detail, err: err}}
+	if err != nil || !status.UpToDate() {
+		return findings
+	}
+	return append(findings, examineServices(ctx, pool)...)
+}
+
+// examineServices names the services that calls are kept away from.
+func examineServices(ctx context.Context, pool *pgxpool.Pool) (findings []finding) {
+	list, err := breaker.New(pool, slog.Default()).List(ctx, auth.CLI(""))
+	if err != nil {
+		return []finding{{subject: "services", err: err}}
+	}
+	for _, b := range list {
+		if b.Open(time.Now()) {
+			findings = append(findings, finding{subject: "service " + b.Service, err: problem.New(problem.Unavailable, "service_failing",
+				problem.Params{"service": b.Service, "tool": b.Tool, "n": b.Failures, "reason": b.Reason})})
+		}
+	}
+	return findings
 }
 
 // writable tries to make a file in the nearest folder that exists.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"baton/internal/agent"
 	"baton/internal/auth"
 	"baton/internal/definition"
 	"baton/internal/escalation"
@@ -20,6 +21,7 @@ import (
 	"baton/internal/postgres/migrate"
 	"baton/internal/secrets"
 	"baton/internal/sessions"
+	"baton/internal/tools/breaker"
 	"baton/web"
 )
 
@@ -32,6 +34,7 @@ type house struct {
 	sessions    *sessions.Store
 	inserter    *jobs.Inserter
 	escalations *escalation.Store
+	breakers    *breaker.Breakers
 	desk        *decide.Desk
 	keyring     *secrets.Keyring
 	secrets     *secrets.Store
@@ -52,6 +55,7 @@ func build(ctx context.Context, c config, installation definition.Installation, 
 	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
 		return h, err
 	}
+	h.breakers = breaker.New(pool, log)
 	h.escalations, h.desk = escalation.NewStore(pool), decide.NewDesk(pool, h.inserter, h.hub)
 	if h.keyring, err = openKeyring(c); err != nil {
 		return h, err
@@ -71,10 +75,12 @@ func build(ctx context.Context, c config, installation definition.Installation, 
 		Sessions:    h.sessions,
 		Definitions: h.definitions,
 		Escalations: h.escalations,
+		Breakers:    h.breakers,
 		Desk:        h.desk,
 		Inserter:    h.inserter,
 		Live:        h.hub,
 		Tools:       h.toolbox.registry,
+		Prompt:      agent.Prompt,
 		PublicURL:   public,
 		Log:         log,
 		Stopping:    ctx.Done(),

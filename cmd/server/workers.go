@@ -50,7 +50,7 @@ func startWorkers(ctx context.Context, c config, h house, log *slog.Logger) (*wo
 	w := &workers{pool: h.pool, replica: replica, log: log}
 	w.agent = agent.NewWorker(agent.Deps{
 		DB: h.pool, Store: h.sessions, Definitions: h.definitions, Inserter: h.inserter, Replica: replica, Live: h.hub,
-		Keys: toolKeys(h.keyring), Keyring: h.keyring, Retries: new(tools.RetryBudgets), Stuck: new(atomic.Int64),
+		Keys: toolKeys(h.keyring), Keyring: h.keyring, Retries: new(tools.RetryBudgets), Breakers: h.breakers, Stuck: new(atomic.Int64),
 		Tools: h.toolbox.registry, Model: h.models.model, Redactor: sessionRedactor(h.keyring, h.secrets), Log: log,
 	})
 	list := river.NewWorkers()
@@ -75,6 +75,7 @@ func startWorkers(ctx context.Context, c config, h house, log *slog.Logger) (*wo
 	}
 	w.loop.Go(func() { sessions.Sweep(running, h.pool, h.inserter, log) })
 	w.loop.Go(func() { w.agent.Watch(running) })
+	w.loop.Go(func() { h.breakers.Run(running) })
 	w.loop.Go(func() { h.hub.Run(running) })
 	return w, nil
 }

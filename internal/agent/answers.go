@@ -23,25 +23,31 @@ func (s *state) raised(d escalation.Event) {
 		// A call that was approved may come into doubt: that is another question.
 		c.question, c.draft, c.answer = d.Escalation, nil, nil
 		c.doubt = d.Kind == escalation.KindFailed && c.plan.Call.Tool != askTool
-	} else if s.asking != nil && d.Trigger == escalation.PoisonLoop {
+	} else if s.asking != nil {
 		s.asking.question, s.asking.answer = d.Escalation, nil
 	}
 }
 
-// answered takes what came to a question: an answer, its undoing, or that
-// nobody answered in time.
+// answered takes what came to a question: an answer, its undoing, that nobody
+// answered in time, or that it was taken back.
 func (s *state) answered(how sessions.EventType, d escalation.Event) {
 	c := s.find(d.Call)
-	loop := s.asking
-	if loop != nil && loop.question != d.Escalation {
-		loop = nil
+	ours := s.asking
+	if ours != nil && ours.question != d.Escalation {
+		ours = nil
+	}
+	if how == sessions.EscalationWithdrawn {
+		if ours != nil {
+			s.asking = nil
+		}
+		return
 	}
 	if how == sessions.EscalationUndone {
 		if c != nil {
 			c.answer = nil
 		}
-		if loop != nil {
-			loop.answer = nil
+		if ours != nil {
+			ours.answer = nil
 		}
 		s.dropApprovals(func(a approval) bool { return d.Decision != nil && a.ID == d.Decision.ID.String() })
 		return
@@ -49,8 +55,8 @@ func (s *state) answered(how sessions.EventType, d escalation.Event) {
 	if c != nil {
 		c.answer = &d
 	}
-	if loop != nil {
-		loop.answer = &d
+	if ours != nil {
+		ours.answer = &d
 	}
 	if d.Decision == nil {
 		return // silence is no decision, and begins no turn

@@ -264,7 +264,7 @@ func (s *sitting) runApproved(ctx context.Context, c *call) error {
 		}
 		return s.settleDoubt(ctx, c)
 	}
-	facts := s.facts()
+	facts := s.factsFor(c)
 	asked := c.plan.Call
 	if edited := c.answer.Decision.EditedArgs; edited != nil {
 		asked.Args = s.restore(edited, c.plan.Call.Args)

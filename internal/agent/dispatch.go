@@ -84,7 +84,6 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 	}
 	slots := make(chan struct{}, atOnce)
 	lanes := map[string]*sync.Mutex{}
-	facts := s.facts()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, c := range calls {
@@ -96,7 +95,7 @@ func (s *sitting) runSideBySide(ctx context.Context, calls []*call) error {
 		plan := c.plan
 		if !c.fresh {
 			// A former worker planned it; what was true then may not be any longer.
-			plan = tools.Prepare(c.plan.Call, facts)
+			plan = tools.Prepare(c.plan.Call, s.factsFor(c))
 		}
 		run := func() {
 			slots <- struct{}{}
@@ -160,7 +159,7 @@ func (s *sitting) runEffect(ctx context.Context, c *call) error {
 // startEffect looks at the call once more (what was true when it was planned
 // may not be any longer) and puts on record that it starts.
 func (s *sitting) startEffect(ctx context.Context, c *call) error {
-	again := tools.Prepare(c.plan.Call, s.facts())
+	again := tools.Prepare(c.plan.Call, s.factsFor(c))
 	if again.Verdict != tools.Ready {
 		c.plan = again
 		if again.Verdict == tools.Ended {
@@ -189,7 +188,9 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 	}
 	step := sessions.Step{}
 	e := ended{Result: tools.Recorded{Result: out.Result}, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format), Stored: out.Kept != ""}
-	if len(out.Attempts) > 0 {
+	// What another worker planned stood in no line of this one's: a person may
+	// have thought about it for days.
+	if len(out.Attempts) > 0 && !c.plannedAt.IsZero() {
 		e.QueuedMS = max(0, millis(out.Attempts[0].StartedAt.Sub(c.plannedAt)))
 	}
 	if len(out.Attempts) != 1 || !out.Result.OK() {
@@ -207,6 +208,7 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 	if c.sealed {
 		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.DropSealedTx(ctx, tx, name) })
 	}
+	s.w.Breakers.Ended(context.WithoutCancel(ctx), c.plan.Service, c.plan.Call.Tool, out.Result)
 	err := s.tellApplied(c, s.write(ctx, step, also...))
 	if errors.Is(err, sessions.ErrLost) {
 		// Another worker has settled the call by now. What this one found is kept

@@ -34,7 +34,7 @@ func (s *sitting) settleByPerson(ctx context.Context, c *call) error {
 // runAgain makes the next attempt of a call in doubt. That it starts is on
 // record again first: should this worker be lost too, it is in doubt again.
 func (s *sitting) runAgain(ctx context.Context, c *call) error {
-	again := tools.Prepare(c.plan.Call, s.facts())
+	again := tools.Prepare(c.plan.Call, s.factsFor(c))
 	if again.Verdict == tools.Ended {
 		return s.endAnswered(ctx, c, *again.Result)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"baton/internal/escalation"
 	"baton/internal/llm"
 	"baton/internal/tools"
 )
@@ -71,16 +72,25 @@ type modelFailed struct {
 	Message string        `json:"message,omitempty"`
 	Attempt int           `json:"attempt"`
 	WaitMS  int64         `json:"wait_ms,omitempty"` // before the next try
+	// Ask is what people are asked about, if there is no next try.
+	Ask *escalation.Trouble `json:"ask,omitempty"`
 }
 
 // notice is notice.given: what the harness tells the model with its next input.
 type notice struct {
 	Code string `json:"code"`
-	Text string `json:"text"` // English, for the model
-	// Loop is what was done against a loop; Said is the option's id that a person
-	// chose when they were asked about one.
-	Loop *tools.Measure `json:"loop,omitempty"`
-	Said string         `json:"said,omitempty"`
+	Text string `json:"text,omitempty"` // English, for the model; empty: it is for people alone
+	// What it is about: what was done against a loop; a limit, as it stands with
+	// this notice; a model that doesn't go on.
+	Loop    *tools.Measure      `json:"loop,omitempty"`
+	Limit   *escalation.Limit   `json:"limit,omitempty"`
+	Trouble *escalation.Trouble `json:"trouble,omitempty"`
+	// Left counts the results that are left out of what the model is sent.
+	Left int `json:"left,omitempty"`
+	// Said is the option's id that a person chose when they were asked about it,
+	// End why the session ends with that.
+	Said string   `json:"said,omitempty"`
+	End  *failure `json:"end,omitempty"`
 }
 
 // sessionEnded is session.ended.

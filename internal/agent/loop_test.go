@@ -213,54 +213,88 @@ def reply(s):
 	}
 }
 
-// R: A3, A4
+// A model that doesn't go on is asked again a bounded number of times; then
+// people are asked, in words for who knows no models.
+// R: A3, A4, A8
 // case: fault F26, F27
-func TestAModelsFaultsAreBoundedAndThenSaid(t *testing.T) {
+// case: harness A24
+func TestAModelsFaultsAreBoundedAndThenAskedAbout(t *testing.T) {
 	t.Parallel()
 	h := build(t, echo)
-	for name, c := range map[string]struct{ playbook, failure string }{
+	for name, c := range map[string]struct {
+		playbook, words string
+		tries           int
+	}{
 		"overloaded twice, then well": {`
 def reply(s):
     if s.attempt < 3:
         return provider_error(529)
-    return finish("Done.", status = "done")`, ""},
-		"overloaded for ever": {`
-def reply(s):
-    return provider_error(503)`, "model_failed"},
-		"told to wait for two days": {`
-def reply(s):
-    return provider_error(429, retry_after = 198300)`, "model_failed"},
-		"a wrong key": {`
-def reply(s):
-    return provider_error(401)`, "model_failed"},
-		"a playbook that raises": {`
-def reply(s):
-    return 1 // 0`, "script_failed"},
-		"empty for ever": {`
-def reply(s):
-    return empty()`, "model_useless"},
-		"text where a call was due": {`
-def reply(s):
-    return say("I am done, trust me.")`, "model_useless"},
+    return finish("Done.", status = "done")`, "", 2},
 		"a stream cut once": {`
 def reply(s):
     if s.attempt == 1:
         return [call("echo", n = 1), cut()]
-    return finish("Done.", status = "done")`, ""},
+    return finish("Done.", status = "done")`, "", 1},
+		"overloaded for ever": {`
+def reply(s):
+    return provider_error(503)`, "can’t be reached", 5},
+		"told to wait for two days": {`
+def reply(s):
+    return provider_error(429, retry_after = 198300)`, "2d 7h", 1},
+		"a wrong key": {`
+def reply(s):
+    return provider_error(401)`, "doesn’t let us in", 1},
+		"a wrong name": {`
+def reply(s):
+    return provider_error(404)`, "doesn’t take what it is asked", 1},
+		"cut for ever": {`
+def reply(s):
+    return [call("echo", n = 1), cut()]`, "can’t be read", 5},
+		"empty for ever": {`
+def reply(s):
+    return empty()`, "3 answers in a row held nothing to do", 0},
+		"text where a call was due": {`
+def reply(s):
+    return say("I am done, trust me.")`, "doesn’t go on", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := h.run(c.playbook)
-			if c.failure == "" {
+			tries := 0
+			for _, e := range h.events(s.ID) {
+				if e.Type == sessions.ModelFailed {
+					tries++
+				}
+			}
+			if tries != c.tries {
+				t.Errorf("%d tries failed, want %d", tries, c.tries)
+			}
+			if c.words == "" {
 				if s.Status != sessions.Completed {
 					t.Errorf("session is %s, %s", s.Status, s.Failure)
 				}
 				return
 			}
-			if s.Status != sessions.Failed || failureOf(s) != c.failure {
-				t.Errorf("session is %s, %s; want failed, %s", s.Status, s.Failure, c.failure)
+			if s.Status != sessions.Waiting || s.OpenQuestions != 1 {
+				t.Fatalf("session is %s, %s; want it to wait for a person", s.Status, s.Failure)
+			}
+			kind, trigger, text := h.question(s)
+			if kind != "failed" || trigger != "repeated_failure" || !strings.Contains(text, c.words) || !strings.Contains(text, `"try-again"`) || !strings.Contains(text, `"stop"`) {
+				t.Errorf("asked %s %s %s", kind, trigger, text)
 			}
 		})
+	}
+}
+
+// A fault in the agent itself is mended by nobody's answer.
+// R: A3
+func TestAPlaybookThatRaisesFailsItsSession(t *testing.T) {
+	t.Parallel()
+	s := build(t).run(`
+def reply(s):
+    return 1 // 0`)
+	if s.Status != sessions.Failed || failureOf(s) != "script_failed" {
+		t.Errorf("session is %s, %s", s.Status, s.Failure)
 	}
 }
 
@@ -302,28 +336,6 @@ def reply(s):
 	results := h.results(s.ID)
 	if s.Status != sessions.Completed || string(results[1].Data()) != `{"n":1}` || string(results[2].Data()) != `{"n":2}` {
 		t.Errorf("session %s, results %v", s.Status, results)
-	}
-}
-
-// R: P7
-func TestLimitsEndASessionThatDoesNotEndItself(t *testing.T) {
-	t.Parallel()
-	h := build(t, echo)
-	s := h.run(`
-def reply(s):
-    return call("echo", n = s.step)
-`, "budgets: {steps_per_turn: 4}")
-	if s.Status != sessions.Failed || failureOf(s) != "budget_steps_per_turn" {
-		t.Errorf("session is %s, %s", s.Status, s.Failure)
-	}
-	s = h.run(`
-def reply(s):
-    if s.results and s.results[-1].error_type == "budget_exceeded":
-        return finish("Ran out of calls.", status = "unable", unresolved = ["too many calls"])
-    return call("echo", n = s.step)
-`, "budgets: {calls_per_turn: 3}")
-	if s.Status != sessions.Completed || s.Outcome != sessions.Unable || s.Calls != 5 {
-		t.Errorf("at 100 %% of its calls a session must still be able to finish: %s, %d calls, %s", s.Status, s.Calls, s.Failure)
 	}
 }
 

@@ -1,16 +1,11 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"baton/internal/escalation"
-	"baton/internal/id"
-	"baton/internal/llm"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 )
@@ -26,15 +21,6 @@ const (
 	codeLoop         = "loop"
 	codeLoopAnswered = "loop_answered"
 )
-
-// asking is the question how to go on after a loop, from when it is due until
-// its answer has been carried out.
-type asking struct {
-	measure    tools.Measure
-	turn, step int
-	question   id.Escalation // zero until it is raised
-	answer     *escalation.Event
-}
 
 // counted says whether a call of a tool can be a part of a loop. The loop's own
 // tools can't: with them an agent gets out of one.
@@ -53,21 +39,11 @@ func (s *sitting) addMeasures(step *sessions.Step) {
 	}
 }
 
-// loop takes what was done against a loop, or what people said to it.
-func (s *state) loop(n notice) {
-	if n.Code == codeLoopAnswered && s.asking != nil {
-		if a := s.asking.answer; a != nil && a.Decision != nil {
-			s.say(llm.Message{Role: llm.RoleDecision, Decision: decisionRecord(*a)})
-		}
-		s.asking = nil
-	}
-	s.stopped = s.stopped || n.Said == escalation.LoopStop
-	if n.Loop == nil {
-		return
-	}
+// loopNoted takes what was done against a loop.
+func (s *state) loopNoted(n notice) {
 	s.loops.Take(*n.Loop)
 	if n.Loop.Rung == tools.RungAsk {
-		s.asking = &asking{measure: *n.Loop, turn: s.turn, step: s.steps}
+		s.asking = &asking{loop: n.Loop, turn: s.turn, step: s.steps, call: n.Loop.Calls[len(n.Loop.Calls)-1]}
 	}
 }
 
@@ -124,19 +100,6 @@ func (s *sitting) measureText(m tools.Measure) string {
 	return text + "; or ask a person with ask_human; or finish, and say what could not be done."
 }
 
-// settleLoop asks people how to go on after a loop, waits for them, and carries
-// out what they say.
-func (s *sitting) settleLoop(ctx context.Context) (done bool, err error) {
-	a := s.st.asking
-	switch {
-	case a.question.IsZero():
-		return s.put(ctx, []question{{s.loopDraft(a.measure), a.turn, a.step, a.measure.Calls[len(a.measure.Calls)-1]}})
-	case !s.hasGoneOut(a.answer):
-		return s.park(ctx, sessions.Waiting)
-	}
-	return s.carryOut(ctx, a)
-}
-
 func (s *sitting) loopDraft(m tools.Measure) escalation.Draft {
 	var plan tools.Plan
 	if c := s.st.ended[m.Calls[len(m.Calls)-1]]; c != nil {
@@ -146,36 +109,26 @@ func (s *sitting) loopDraft(m tools.Measure) escalation.Draft {
 	return escalation.LoopDraft(plan, spec, s.known())
 }
 
-// carryOut does as a person said about a loop. That nobody answered lets the
-// session go on without, unless its agent is to fail then.
-func (s *sitting) carryOut(ctx context.Context, a *asking) (done bool, err error) {
-	d := a.answer.Decision
-	if d == nil && a.answer.OnExpiry == escalation.OnExpiryFail {
-		return true, s.fail(ctx, failure{Code: "question_expired", Params: map[string]any{"title": a.answer.Title}})
-	}
+// loopAnswered is what a person said about a loop.
+func loopAnswered(m tools.Measure, d *escalation.Decision) notice {
 	n := notice{Code: codeLoopAnswered, Said: escalation.LoopWithout}
 	if d != nil {
 		n.Said = d.OptionID
 	}
 	switch n.Said {
 	case escalation.LoopAgain:
-		n.Text = "A person lets you try " + a.measure.Tool + " once more. Do as they say, and don't repeat it if it fails again."
+		n.Text = "A person lets you try " + m.Tool + " once more. Do as they say, and don't repeat it if it fails again."
 	case escalation.LoopStop:
-		n.Text = "A person stopped the session."
+		n.Text, n.End = "A person stopped the session.", &failure{Code: "loop_stopped"}
 	default:
-		without := a.measure
-		without.Rung, without.UntilStep = tools.RungWithout, 0
-		n.Loop = &without
-		n.Text = "Go on without " + a.measure.Tool + ": such calls are refused from here on. Finish with what there is, and say what is missing."
+		m.Rung, m.UntilStep = tools.RungWithout, 0
+		n.Loop = &m
+		n.Text = "Go on without " + m.Tool + ": such calls are refused from here on. Finish with what there is, and say what is missing."
 		if d == nil {
 			n.Text = "Nobody answered in time. " + n.Text
 		}
 	}
-	by := a.question
-	step := sessions.Step{}
-	s.add(&step, n)
-	err = s.write(ctx, step, func(ctx context.Context, tx pgx.Tx) error { return escalation.ApplyTx(ctx, tx, s.row.ID, by) })
-	return false, s.tell(by, err)
+	return n
 }
 
 // rested are the tools that are to be let alone, for Prepare.

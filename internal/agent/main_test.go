@@ -29,6 +29,7 @@ import (
 	"baton/internal/secrets"
 	"baton/internal/sessions"
 	"baton/internal/tools"
+	"baton/internal/tools/breaker"
 )
 
 func TestMain(m *testing.M) {
@@ -96,7 +97,7 @@ func (h *house) deps() agent.Deps {
 	compiled := &sync.Map{}
 	return agent.Deps{
 		DB: h.pool, Store: h.store, Definitions: h.definitions, Inserter: h.inserter, Replica: h.replica,
-		Keys: keys, Keyring: keyring, Retries: new(tools.RetryBudgets), Stuck: new(atomic.Int64), Log: quiet, ModelBackoff: time.Millisecond,
+		Keys: keys, Keyring: keyring, Retries: new(tools.RetryBudgets), Breakers: breaker.New(h.pool, quiet), Stuck: new(atomic.Int64), Log: quiet, ModelBackoff: time.Millisecond,
 		Tools: func(definition.Version) (*tools.Registry, error) {
 			return tools.NewRegistry(append(agent.Own(h.store), h.tools...)...)
 		},

@@ -2,7 +2,6 @@ package agent
 
 import (
 	_ "embed"
-	"strings"
 
 	"baton/internal/definition"
 	"baton/internal/llm"
@@ -12,21 +11,40 @@ import (
 //go:embed prompts/contract.md
 var contract string
 
-// ContractVersion names the text of the contract that every agent is taught. It
+// contractVersion names the text of the contract that every agent is taught. It
 // grows with each change of the text.
-const ContractVersion = 1
+const contractVersion = 2
 
-// Contract is that text, for the page that shows it.
-func Contract() string { return contract }
+// Prompt is the system prompt of an agent, exactly as its model is sent it: the
+// contract, whose number is returned as well, and the agent's instructions.
+func Prompt(agent definition.Agent) (system string, version int) {
+	if agent.Instructions == "" {
+		return contract, contractVersion
+	}
+	return contract + "\n# Your work\n\n" + agent.Instructions, contractVersion
+}
 
 // request is what the model is asked: a function of the agent's version and the
 // state alone.
-func request(agent definition.Version, registry *tools.Registry, s *state, attempt int) llm.Request {
-	var system strings.Builder
-	system.WriteString(contract)
-	if agent.Agent.Instructions != "" {
-		system.WriteString("\n# Your work\n\n")
-		system.WriteString(agent.Agent.Instructions)
+func (s *sitting) request() llm.Request {
+	req := llm.Request{Tools: s.registry.Specs(), Attempt: s.st.modelTries + 1}
+	req.System, _ = Prompt(s.version.Agent)
+	if s.view == nil {
+		window := s.version.Agent.Budgets.Window
+		if window == 0 {
+			window = definition.DefaultWindow // of a version from before there was the key
+		}
+		s.view = newView(window, fixedCost(req.System, req.Tools))
 	}
-	return llm.Request{System: system.String(), Messages: s.messages, Tools: registry.Specs(), Attempt: attempt}
+	req.Messages = s.view.take(s.st.messages, s.st.marks)
+	return req
+}
+
+// fixedCost is about how many tokens stand before the conversation.
+func fixedCost(system string, specs []tools.Spec) int64 {
+	n := tokens(len(system), textBytes10)
+	for _, spec := range specs {
+		n += tokens(len(spec.Name)+len(spec.Description), textBytes10) + tokens(len(spec.Schema)+40, jsonBytes10)
+	}
+	return n
 }

@@ -27,11 +27,11 @@ type sitting struct {
 	model    llm.Model
 	redactor *redact.Redactor
 	runner   tools.Runner
+	view     *view // of the conversation, as the model is sent it
 
 	began         time.Time
 	base          int64 // working_ms before this sitting
 	cancel, pause bool  // requested
-	modelTries    int   // at the reply that is due
 }
 
 // advance does the next thing: it returns done when the session has been let go
@@ -48,17 +48,17 @@ func (s *sitting) advance(ctx context.Context) (done bool, err error) {
 		return s.raise(ctx)
 	case len(s.st.openCalls()) > 0:
 		return s.park(ctx, sessions.Waiting) // for the answers to what was raised
-	case s.st.stopped:
-		return true, s.fail(ctx, failure{Code: "loop_stopped"})
+	case s.st.stopped != nil:
+		return true, s.fail(ctx, *s.st.stopped)
 	case s.st.asking != nil:
-		return s.settleLoop(ctx)
+		return s.settle(ctx)
 	case s.pause:
 		return s.park(ctx, sessions.Paused)
 	case s.w.draining(), s.sliceOver():
 		return s.park(ctx, sessions.Queued)
 	}
-	if f := s.exhausted(); f != nil {
-		return true, s.fail(ctx, *f)
+	if turned, done, err := s.atLimit(ctx); turned || err != nil {
+		return done, err
 	}
 	return s.step(ctx)
 }

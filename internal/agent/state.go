@@ -24,10 +24,14 @@ type state struct {
 	usage                llm.Usage
 	circuit              tools.Circuit
 	loops                tools.Loops
-	asking               *asking // how to go on after a loop; nil as a rule
-	stopped              bool    // a person stopped it there
+	asking               *asking  // a question of the harness's own; nil as a rule
+	stopped              *failure // a person stopped it there
+	allowance            allowance
+	row                  row
 
 	messages []llm.Message
+	marks    []mark
+	leftOut  int // results that people know of to be left out of what the model is sent
 	// current are the calls of the last reply until all of them have results;
 	// after holds what was said meanwhile, to be told after the results.
 	current []*call
@@ -40,8 +44,8 @@ type state struct {
 
 	finishesRefused int // in this turn
 	asksRefused     int
-	badReplies      int // empty, cut or text alone, one after the other
-	noticed         map[string]bool
+	badReplies      int  // empty, cut or text alone, one after the other
+	modelTries      int  // at the reply that is due
 	over            bool // the session has ended
 }
 
@@ -101,7 +105,8 @@ func (s *state) parseAlias(name string) (n int, ok bool) {
 }
 
 func fold(session sessions.Session, events []sessions.Event) (*state, error) {
-	s := &state{session: session.ID, turn: 1, ended: map[int]*call{}, answers: map[string]escalation.Event{}, noticed: map[string]bool{}}
+	s := &state{session: session.ID, turn: 1, ended: map[int]*call{}, answers: map[string]escalation.Event{},
+		allowance: allowance{raised: map[string]int64{}, told: map[string]int64{}}}
 	for _, e := range events {
 		if err := s.apply(e); err != nil {
 			return nil, fmt.Errorf("fold event %d of %s: %w", e.Seq, session.ID, err)
@@ -129,6 +134,12 @@ func (s *state) apply(e sessions.Event) error {
 			return err
 		}
 		s.replied(d)
+	case sessions.ModelFailed:
+		var d modelFailed
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		s.modelFailed(d)
 	case sessions.CallStarted:
 		if c := s.find(e.Call); c != nil {
 			c.start()
@@ -162,7 +173,7 @@ func (s *state) apply(e sessions.Event) error {
 // applyOutside takes an event that was written from outside the worker.
 func (s *state) applyOutside(e sessions.Event) error {
 	switch e.Type {
-	case sessions.EscalationAnswered, sessions.EscalationExpired, sessions.EscalationUndone:
+	case sessions.EscalationAnswered, sessions.EscalationExpired, sessions.EscalationUndone, sessions.EscalationWithdrawn:
 		var d escalation.Event
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			return err
@@ -183,6 +194,10 @@ func (s *state) applyOutside(e sessions.Event) error {
 		return err
 	}
 	s.personSpoke()
+	s.allowance.newTurn(true)
+	if s.asking != nil {
+		s.asking.spoken = s.asking.settled()
+	}
 	s.say(llm.Message{Role: llm.RolePerson, Text: d.Text, From: d.By.Name})
 	return nil
 }
@@ -191,10 +206,11 @@ func (s *state) applyOutside(e sessions.Event) error {
 // forgotten.
 func (s *state) personSpoke() {
 	s.turn++
-	s.turnSteps, s.turnCalls, s.finishesRefused, s.asksRefused, s.badReplies = 0, 0, 0, 0, 0
-	s.noticed = map[string]bool{}
+	s.turnSteps, s.turnCalls, s.finishesRefused, s.asksRefused, s.badReplies, s.modelTries = 0, 0, 0, 0, 0, 0
 	s.circuit.PersonSpoke()
 	s.loops.PersonSpoke()
+	s.allowance.newTurn(false)
+	s.row = row{}
 	if s.asking != nil && s.asking.question.IsZero() {
 		s.asking = nil // they came before they were asked
 	}
@@ -211,17 +227,30 @@ func (s *state) say(m llm.Message) {
 }
 
 func (s *state) notice(d notice) {
-	s.noticed[d.Code] = true
-	if d.Code == codeLoop || d.Code == codeLoopAnswered {
-		s.loop(d)
+	switch d.Code {
+	case codeLoopAnswered, codeLimitAnswered, codeTroubleAnswered:
+		s.answeredNoted(d)
+	case codeUseless:
+		s.asking = &asking{trouble: d.Trouble, turn: s.turn, step: s.steps}
 	}
-	s.say(llm.Message{Role: llm.RoleNotice, Text: d.Text})
+	if d.Loop != nil {
+		s.loopNoted(d)
+	}
+	if d.Limit != nil {
+		s.limitNoted(d)
+	}
+	s.leftOut = max(s.leftOut, d.Left)
+	if d.Text != "" {
+		s.say(llm.Message{Role: llm.RoleNotice, Text: d.Text})
+	}
 }
 
 func (s *state) replied(d replied) {
 	s.asking = nil // the session has gone on
 	s.steps++
 	s.turnSteps++
+	s.modelTries, s.allowance.refused = 0, false
+	s.allowance.steps++
 	s.usage = s.usage.Add(llm.Usage{InputTokens: d.Usage.Input, OutputTokens: d.Usage.Output, CostMicros: d.Usage.Micros})
 	message := llm.Message{Role: llm.RoleAssistant, Text: d.Text}
 	starts := map[int]bool{}
@@ -237,11 +266,23 @@ func (s *state) replied(d replied) {
 		}
 		message.Calls = append(message.Calls, p.Call)
 	}
+	s.marks = append(s.marks, mark{at: len(s.messages), tokens: d.Usage.Input})
 	s.messages = append(s.messages, message)
 	if len(d.Plans) > 0 {
 		s.badReplies = 0
 	} else {
 		s.badReplies++
+	}
+}
+
+// modelFailed takes that no usable reply came.
+func (s *state) modelFailed(d modelFailed) {
+	s.modelTries++
+	if d.Kind == llm.ContextTooLong {
+		s.marks = append(s.marks, mark{at: len(s.messages), tooLong: true})
+	}
+	if d.Ask != nil {
+		s.asking = &asking{trouble: d.Ask, turn: s.turn, step: s.steps}
 	}
 }
 
@@ -270,6 +311,10 @@ func (s *state) callEnded(n int, d ended) {
 	if counted(seen.Tool) {
 		s.loops.Observe(seen)
 	}
+	if s.row.observe(seen); s.row.stale == 0 {
+		delete(s.allowance.told, limitRow)
+	}
+	s.allowance.refused = s.allowance.refused || result.ErrorType() == tools.BudgetExceeded
 	switch {
 	case result.OK():
 	case c.plan.Call.Tool == finishTool:

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"baton/internal/clean"
+	"baton/internal/escalation"
 	"baton/internal/llm"
 	"baton/internal/sessions"
 	"baton/internal/tools"
@@ -26,7 +27,10 @@ const (
 // decided about its calls.
 func (s *sitting) step(ctx context.Context) (done bool, err error) {
 	asked := time.Now()
-	req := request(s.version, s.registry, s.st, s.modelTries+1)
+	req := s.request()
+	if n := s.view.left(); n*2 > s.st.leftOut*3 {
+		return false, s.write(ctx, s.leftOut(n))
+	}
 	said := s.listen(ctx)
 	req.Say = said.take
 	defer said.end()
@@ -43,7 +47,6 @@ func (s *sitting) step(ctx context.Context) (done bool, err error) {
 		}
 		return s.modelFailed(ctx, &llm.Error{Kind: kind, Message: "the reply was " + string(reply.Stop)})
 	}
-	s.modelTries = 0
 	plans := s.plan(reply)
 	record := replied{
 		Text: s.redactor.String(clean.Text(reply.Text)), Stop: unexpected(reply), MS: millis(took), Plans: slices.Clone(plans), Start: starts(plans),
@@ -123,20 +126,19 @@ func (s *sitting) writeReply(ctx context.Context, record replied, also ...func(c
 			s.addEnded(&step, s.st.find(p.Call.N), ended{Result: tools.Recorded{Result: *p.Result}}, 0)
 		}
 	}
-	if len(record.Plans) == 0 {
+	switch {
+	case len(record.Plans) > 0:
+	case s.st.badReplies >= badRepliesMax:
+		s.add(&step, notice{Code: codeUseless, Text: "Your replies held no tool call. A person is asked how to go on.",
+			Trouble: &escalation.Trouble{Kind: escalation.TroubleUseless, Tries: s.st.badReplies}})
+	default:
 		s.addNotice(&step, "call_due", "Your reply held no tool call. Go on with a call, or end with finish.")
 	}
-	if err := s.write(ctx, step, also...); err != nil {
-		return err
-	}
-	if s.st.badReplies >= badRepliesMax {
-		return s.fail(ctx, failure{Code: "model_useless", Params: map[string]any{"n": s.st.badReplies}})
-	}
-	return nil
+	return s.write(ctx, step, also...)
 }
 
 // modelFailed takes a reply that did not come: it is waited for and asked for
-// again, a bounded number of times; then the session fails and says why.
+// again, a bounded number of times; then people are asked.
 func (s *sitting) modelFailed(ctx context.Context, e *llm.Error) (done bool, err error) {
 	if e.Kind == llm.Cancelled {
 		if ctx.Err() != nil {
@@ -144,25 +146,26 @@ func (s *sitting) modelFailed(ctx context.Context, e *llm.Error) (done bool, err
 		}
 		e.Kind = llm.Timeout
 	}
-	s.modelTries++
-	record := modelFailed{Kind: e.Kind, Status: e.Status, Message: clip(s.redactor.String(e.Message), 2000), Attempt: s.modelTries}
-	final := !e.Retryable() || s.modelTries >= modelTries || e.RetryAfter > modelWaitMost
+	try := s.st.modelTries + 1
+	record := modelFailed{Kind: e.Kind, Status: e.Status, Message: clip(s.redactor.String(e.Message), 2000), Attempt: try}
 	var wait time.Duration
-	if !final {
-		wait = max(e.RetryAfter, fullJitter(s.w.ModelBackoff, s.modelTries))
+	switch {
+	case e.Kind == llm.ContextTooLong && !s.st.tooLong(): // it is made shorter, and asked once more
+	case e.Kind == llm.Script: // it is the agent that has to be mended; asking would not
+	case !e.Retryable(), try >= modelTries, e.RetryAfter > modelWaitMost:
+		record.Ask = troubleOf(e, try, record.Message)
+	default:
+		wait = max(e.RetryAfter, fullJitter(s.w.ModelBackoff, try))
 		record.WaitMS = millis(wait)
 	}
+	s.st.modelFailed(record)
 	err = s.write(ctx, sessions.Step{Events: []sessions.NewEvent{{
 		Type: sessions.ModelFailed, Turn: s.st.turn, Step: s.st.steps, Data: record}}})
 	if err != nil {
 		return false, err
 	}
-	switch {
-	case final && e.Kind == llm.Script:
-		// It is the agent that has to be mended, not a connection.
+	if e.Kind == llm.Script {
 		return true, s.fail(ctx, failure{Code: "script_failed", Params: map[string]any{"said": record.Message}})
-	case final:
-		return true, s.fail(ctx, failure{Code: "model_failed", Params: map[string]any{"kind": string(e.Kind), "n": s.modelTries, "said": record.Message}})
 	}
 	return false, pause(ctx, wait)
 }

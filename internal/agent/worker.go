@@ -22,6 +22,7 @@ import (
 	"baton/internal/secrets"
 	"baton/internal/sessions"
 	"baton/internal/tools"
+	"baton/internal/tools/breaker"
 )
 
 // Deps are what a worker works with.
@@ -34,6 +35,7 @@ type Deps struct {
 	Keys        tools.Keys
 	Keyring     *secrets.Keyring
 	Retries     *tools.RetryBudgets // shared by the sessions of this process
+	Breakers    *breaker.Breakers   // shared by all replicas
 	Stuck       *atomic.Int64       // tools that ignored their end and still run
 	// Tools makes the registry of an agent's version, with what it may use
 	// bound to it. The loop's own tools are among them (Own).

@@ -87,6 +87,7 @@ const (
 	ReadAudit        Verb = "audit.read"
 	ManageSecrets    Verb = "secret.manage"
 	CreateTeam       Verb = "team.create"
+	ResetTool        Verb = "tool.reset"
 )
 
 // Scope is what a person's key needs for the verb, beside the person's role.
@@ -116,6 +117,7 @@ var rights = map[Verb]right{
 	ReadAudit:        {role: Admin, scope: ScopeAdmin},
 	ManageSecrets:    {scope: ScopeAdmin, operator: true},
 	CreateTeam:       {scope: ScopeAdmin, operator: true},
+	ResetTool:        {scope: ScopeAdmin, operator: true},
 }
 
 // Verbs lists every verb.

@@ -33,7 +33,7 @@ func TestRolesMayDoWhatTheSpecificationSays(t *testing.T) {
 		auth.StartSession:     auth.Supervisor, auth.ControlSession: auth.Supervisor, auth.ReadFullOutput: auth.Supervisor,
 		auth.RaiseEscalation: auth.Supervisor, auth.CancelEscalation: auth.Supervisor,
 		auth.WriteAgent: auth.Admin, auth.ManagePeople: auth.Admin, auth.ManageKeys: auth.Admin, auth.ReadAudit: auth.Admin,
-		auth.ManageSecrets: "operator", auth.CreateTeam: "operator",
+		auth.ManageSecrets: "operator", auth.CreateTeam: "operator", auth.ResetTool: "operator",
 	}
 	order := map[auth.Role]int{auth.Viewer: 0, auth.Responder: 1, auth.Supervisor: 2, auth.Admin: 3, "operator": 9}
 	for _, verb := range auth.Verbs() {

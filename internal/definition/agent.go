@@ -46,6 +46,8 @@ type Budgets struct {
 	Tokens         int64    `json:"tokens"`
 	CostMicros     int64    `json:"cost_micros"`  // millionths of a US dollar
 	WorkingTime    Duration `json:"working_time"` // waiting for people not counted
+	// Window is how many tokens the model can read at once.
+	Window int64 `json:"window,omitempty"`
 	// Timeout (of an attempt) and Deadline (of a call) may only shorten what a
 	// tool allows itself.
 	Timeout  Duration `json:"timeout,omitempty"`
@@ -98,6 +100,10 @@ type Retention struct {
 	Sessions Duration `json:"sessions,omitempty"`
 }
 
+// DefaultWindow is how many tokens a model can read at once of which nothing is
+// said.
+const DefaultWindow = 128_000
+
 // Bounds of what a definition may ask for.
 const (
 	maxHold    = 30 * time.Minute
@@ -113,7 +119,7 @@ func defaults() Agent {
 		Permission: permission.Policy{Mode: permission.AskFirst},
 		Budgets: Budgets{
 			StepsPerTurn: 40, CallsPerTurn: 50, Calls: 200, SameToolInARow: 20,
-			WorkingTime: Duration(20 * time.Minute),
+			WorkingTime: Duration(20 * time.Minute), Window: DefaultWindow,
 		},
 		Escalation: Escalation{
 			Priority: PriorityNormal, OnExpiry: "fail",

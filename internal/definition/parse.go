@@ -209,6 +209,7 @@ func (r *reader) budgets(n *yaml.Node, path string, b *Budgets) {
 		"same_tool_in_a_row": r.whole(&b.SameToolInARow, 1, math.MaxInt32),
 		"tokens":             r.whole(&b.Tokens, 1, math.MaxInt64),
 		"cost_usd":           r.micros(&b.CostMicros),
+		"window":             r.whole(&b.Window, 1000, math.MaxInt32),
 		"working_time":       r.duration(&b.WorkingTime, time.Second, maxSpan),
 		"timeout":            r.duration(&b.Timeout, time.Second, maxTimeout),
 		"deadline":           r.duration(&b.Deadline, time.Second, maxTimeout),

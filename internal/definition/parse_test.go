@@ -24,7 +24,7 @@ instructions: |
 tools: [query_db, http_request, read_file, ask_human]
 data_source: shop
 permission: {mode: ask, rules: [{tool: http_request, when: {method: GET, retries: 9007199254740993, path: [a, b], amount: {gt: 1.50, lte: 500}, to: {not: null}, command: {runs: [ls, git log *]}}, do: allow}, {tool: send_email, do: deny}]}
-budgets: {steps_per_turn: 30, calls_per_turn: 25, calls: 100, same_tool_in_a_row: 8, tokens: 120000, cost_usd: 1.00, working_time: 20m, timeout: 10s, deadline: 60s}
+budgets: {steps_per_turn: 30, calls_per_turn: 25, calls: 100, same_tool_in_a_row: 8, window: 64000, tokens: 120000, cost_usd: 1.00, working_time: 20m, timeout: 10s, deadline: 60s}
 hosts: [payments.internal, "api.example.com:8443"]
 secrets: [psp]
 mcp_servers: [files]
@@ -60,7 +60,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				"amount": map[string]any{"gt": json.Number("1.50"), "lte": json.Number("500")}, "to": map[string]any{"not": nil}, "command": map[string]any{"runs": []any{"ls", "git log *"}}}, Do: permission.Allow},
 			{Tool: "send_email", Do: permission.Deny},
 		}},
-		Budgets: Budgets{StepsPerTurn: 30, CallsPerTurn: 25, Calls: 100, SameToolInARow: 8, Tokens: 120000, CostMicros: 1_000_000,
+		Budgets: Budgets{StepsPerTurn: 30, CallsPerTurn: 25, Calls: 100, SameToolInARow: 8, Window: 64000, Tokens: 120000, CostMicros: 1_000_000,
 			WorkingTime: Duration(20 * time.Minute), Timeout: Duration(10 * time.Second), Deadline: Duration(time.Minute)},
 		Escalation: Escalation{Priority: PriorityHigh, OnExpiry: "option:refund_part", ExpiresAfter: Duration(24 * time.Hour),
 			Quorum: 2, NoSelfApproval: true, ReasonCodes: []string{"duplicate_charge", "over_limit"}},
@@ -95,7 +95,7 @@ func TestDefaults(t *testing.T) {
 	if a.Name != "x" || a.Team != "main" || a.Permission.Mode != permission.AskFirst || a.Language != "en" || !a.Scripted() {
 		t.Errorf("got %+v", a)
 	}
-	if want := (Budgets{StepsPerTurn: 40, CallsPerTurn: 50, Calls: 200, SameToolInARow: 20, WorkingTime: Duration(20 * time.Minute)}); a.Budgets != want {
+	if want := (Budgets{StepsPerTurn: 40, CallsPerTurn: 50, Calls: 200, SameToolInARow: 20, Window: 128_000, WorkingTime: Duration(20 * time.Minute)}); a.Budgets != want {
 		t.Errorf("budgets %+v", a.Budgets)
 	}
 	if e := a.Escalation; e.OnExpiry != "fail" || e.ExpiresAfter.Std() != 72*time.Hour || e.Hold.Std() != 10*time.Second || e.Quorum != 1 || e.Priority != PriorityNormal {

@@ -65,6 +65,22 @@ type Withdrawn struct {
 
 const sqlOpen = sqlEscalation + `where e.session_id = $1 and e.status in ('pending', 'answered') order by e.id`
 
+// CancelTx takes back one question that nobody need answer any more, and says
+// whether it was still open. The session's row must have been locked in this
+// transaction; the caller tells the session, with the event's data and one open
+// question less.
+func CancelTx(ctx context.Context, tx pgx.Tx, esc id.Escalation) (data Event, open bool, err error) {
+	e, _, err := LockTx(ctx, tx, esc)
+	if err != nil || e.Status != Pending {
+		return Event{}, false, err
+	}
+	next, _ := e.Status.After(MoveCancel)
+	if _, err := tx.Exec(ctx, sqlCancel, e.ID, next); err != nil {
+		return Event{}, false, fmt.Errorf("cancel %s: %w", esc, err)
+	}
+	return e.Event(), true, nil
+}
+
 const sqlCancel = `
 update escalations set status = $2, version = version + 1, closed_at = clock_timestamp() where id = $1`
 

@@ -62,7 +62,7 @@ type Escalation struct {
 	TeamSlug string
 	Agent    string     // slug
 	Session  id.Session // zero: an agent that runs elsewhere asks
-	Call     int        // of the session, that the answer is the result of
+	Call     int        // of the session, that the answer is the result of; 0: none
 	Group    string     // shared by questions that were raised together
 	Question Question
 	Case     Case
@@ -143,8 +143,10 @@ func (e Escalation) MarshalJSON() ([]byte, error) {
 		w.Trigger = &e.Trigger
 	}
 	if !e.Session.IsZero() {
-		call := id.Call{Session: e.Session, N: e.Call}
-		w.Session, w.Call = &e.Session, &call
+		w.Session = &e.Session
+		if e.Call > 0 {
+			w.Call = &id.Call{Session: e.Session, N: e.Call}
+		}
 	}
 	if e.Group != "" {
 		w.Group = &e.Group

@@ -39,7 +39,7 @@ func (ExpireArgs) InsertOpts() river.InsertOpts { return river.InsertOpts{MaxAtt
 type Raise struct {
 	Draft
 	Session sessions.Session // that waits for the answer
-	Call    int              // whose result the answer is
+	Call    int              // whose result the answer is; 0: of none
 	Group   string           // of questions raised together; empty: none
 	// OnExpiry is fail, continue, reject or option:<id>, empty for fail. What
 	// can't be done without a person becomes fail: only an option that is known
@@ -87,8 +87,10 @@ func RaiseTx(ctx context.Context, tx pgx.Tx, inserter *jobs.Inserter, r Raise) (
 // check refuses what no caller should ask, and fills in the defaults.
 func (r *Raise) check() error {
 	switch {
-	case r.Session.ID.IsZero() || r.Call < 1:
-		return errors.New("it belongs to no call of a session")
+	case r.Session.ID.IsZero() || r.Call < 0:
+		return errors.New("it belongs to no session")
+	case r.Call == 0 && r.Kind != KindFailed:
+		return errors.New("it belongs to no call")
 	case r.Question.Title == "" || r.Question.Question == "":
 		return errors.New("it has no title or no question")
 	case len(r.Question.Options) > MaxOptions:

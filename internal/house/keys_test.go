@@ -246,7 +246,7 @@ func sameAgent(a, b definition.Agent) bool {
 // notYet are the fields of an agent that stand for keys that this build
 // doesn't carry out.
 var notYet = map[string]string{
-	"secrets": "Secrets", "mcp_servers": "MCPServers", "budgets.same_tool_in_a_row": "SameToolInARow",
+	"secrets": "Secrets", "mcp_servers": "MCPServers",
 	"escalation.quorum": "Quorum", "escalation.no_self_approval": "NoSelfApproval",
 	"data.default": "Default", "data.fields": "Fields",
 	"retention.outputs": "Outputs", "retention.events": "Events", "retention.sessions": "Sessions",

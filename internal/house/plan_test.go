@@ -10,8 +10,8 @@ var plan = map[string][]string{
 	"cmd/server": {"..."}, // it builds everything
 
 	// The door for HTTP and what it shows.
-	"web":             {"web/api", "jobs", "templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "clean", "id", "problem"},
-	"web/api":         {"jobs", "escalation/decide", "escalation", "sessions", "definition", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
+	"web":             {"web/api", "jobs", "templates", "static", "escalation/decide", "escalation", "sessions", "definition", "tools/breaker", "tools", "permission", "auth", "live", "idempotency", "page", "markdown", "i18n", "telemetry", "insights", "redact", "clean", "id", "problem"},
+	"web/api":         {"jobs", "escalation/decide", "escalation", "sessions", "definition", "tools/breaker", "tools", "permission", "auth", "live", "idempotency", "page", "i18n", "insights", "id", "problem"},
 	"web/browsertest": {}, // a browser for tests
 	// Pages name assets by their address, which carries the assets' digest.
 	"templates":             {"templates/ui", "markdown", "i18n", "static"},
@@ -23,7 +23,7 @@ var plan = map[string][]string{
 
 	// The loop, and work in the background. They are reached by jobs; cmd/server
 	// alone imports them (and web, for the pages of insights).
-	"agent":     {"grounding", "escalation", "sessions", "definition", "tools", "llm", "jobs", "live", "auth", "permission", "redact", "clean", "secrets", "telemetry", "postgres", "i18n", "id", "problem"},
+	"agent":     {"grounding", "escalation", "sessions", "definition", "tools/breaker", "tools", "llm", "jobs", "live", "auth", "permission", "redact", "clean", "secrets", "telemetry", "postgres", "i18n", "id", "problem"},
 	"notify":    {"escalation", "sessions", "definition", "jobs", "live", "auth", "mail", "secrets", "redact", "safehttp", "markdown", "telemetry", "postgres", "i18n", "page", "id", "problem"},
 	"insights":  {"escalation", "sessions", "definition", "jobs", "live", "auth", "telemetry", "postgres", "page", "id", "problem"},
 	"retention": {"escalation", "sessions", "jobs", "live", "auth", "telemetry", "postgres", "id", "problem"},
@@ -49,6 +49,7 @@ var plan = map[string][]string{
 	"tools/mcp":      {"tools", "permission", "safehttp", "process", "redact", "clean", "secrets", "id", "problem"},
 	"tools/declared": {"tools", "permission", "safehttp", "redact", "clean", "secrets", "id", "problem"},
 	"tools/drill":    {"tools", "id", "problem"},
+	"tools/breaker":  {"tools", "auth", "postgres", "problem"}, // people reset it
 	"tools":          {"permission", "safehttp", "redact", "clean", "secrets", "telemetry", "postgres", "id", "problem"},
 
 	// The ground floor.
@@ -115,7 +116,7 @@ var vocabulary = []string{"Spec", "Call", "Result", "Output", "Item", "Failure",
 // withSQL are the rooms that talk to a database.
 var withSQL = []string{
 	"cmd/server", "agent", "notify", "insights", "retention", "drills", "demo", "bench",
-	"escalation", "escalation/decide", "sessions", "definition", "tools/builtin", "auth", "jobs", "live",
+	"escalation", "escalation/decide", "sessions", "definition", "tools/builtin", "tools/breaker", "auth", "jobs", "live",
 	"idempotency", "secrets", "telemetry", "page", "id", // page and id are arguments of queries
 	"postgres", "postgres/embedded", "postgres/migrate", "postgres/pgtest",
 }

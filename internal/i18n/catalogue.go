@@ -82,6 +82,9 @@ func say(ctx context.Context, key string, args map[string]any) string {
 		data := make(map[string]any, len(args))
 		for name, v := range args {
 			data[name] = v
+			if f, ok := figureOf(v); ok {
+				data[name] = f.In(ctx)
+			}
 			if n, whole := wholeNumber(v); whole {
 				data[name] = Number(ctx, n)
 				if name == "n" {

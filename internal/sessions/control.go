@@ -46,7 +46,8 @@ func (s *Store) Resume(ctx context.Context, actor auth.Actor, inserter *jobs.Ins
 		Event: NewEvent{Type: SessionResumed, Data: byPerson{By: AuthorOf(actor)}}, Resume: true})
 }
 
-// Message gives the agent a person's words, which it reads at its next step.
+// Message gives the agent a person's words, which it reads at its next step. A
+// session that waits for people looks whether that settles what it waits for.
 // Problems as for Cancel; message_missing, message_too_long.
 func (s *Store) Message(ctx context.Context, actor auth.Actor, inserter *jobs.Inserter, session id.Session, text string) (Session, error) {
 	text = strings.TrimSpace(clean.Text(text))
@@ -57,7 +58,7 @@ func (s *Store) Message(ctx context.Context, actor auth.Actor, inserter *jobs.In
 		return Session{}, problem.New(problem.Invalid, "message_too_long", problem.Params{"count": count, "most": MaxMessage}).At("text")
 	}
 	return s.control(ctx, actor, inserter, session, Outside{
-		Event: NewEvent{Type: MessageReceived, Data: byPerson{By: AuthorOf(actor), Text: text}}})
+		Event: NewEvent{Type: MessageReceived, Data: byPerson{By: AuthorOf(actor), Text: text}}, Look: true})
 }
 
 func (s *Store) control(ctx context.Context, actor auth.Actor, inserter *jobs.Inserter, session id.Session, o Outside) (Session, error) {

@@ -55,6 +55,9 @@ type Outside struct {
 	Cancel bool // request it
 	Pause  bool
 	Resume bool // of a paused session
+	// Look has a worker look at a session that waits for people: what came may be
+	// all that it needs of them.
+	Look bool
 }
 
 const sqlOutside = `
@@ -73,7 +76,7 @@ with s as (
 )
 select status, open_questions, wake_at is not null and wake_at > now(), cancel_requested, pause_requested from s`
 
-const sqlQueue = `update sessions set status = 'queued', wake_at = null where id = $1`
+const sqlQueue = `update sessions set status = 'queued', wake_at = case when $2 then null else wake_at end where id = $1`
 
 // OutsideTx writes a change from outside to a locked session: the event, which
 // the worker reads before it may park or end, and, where nothing holds the
@@ -99,10 +102,11 @@ func OutsideTx(ctx context.Context, tx pgx.Tx, inserter *jobs.Inserter, l Locked
 	// for; so is a pause of a waiting one, but not before it wakes.
 	free := status == Waiting && (open == 0 && !held || cancel) ||
 		status == Paused && (o.Resume || cancel)
-	if !free {
+	if !free && (!o.Look || status != Waiting || open == 0) {
 		return nil
 	}
-	if _, err := tx.Exec(ctx, sqlQueue, l.ID); err != nil {
+	// What is held stays so for a worker that only looks.
+	if _, err := tx.Exec(ctx, sqlQueue, l.ID, free); err != nil {
 		return fmt.Errorf("queue %s: %w", l.ID, err)
 	}
 	return inserter.InsertTx(ctx, tx, RunArgs{l.ID}, nil)

@@ -27,6 +27,7 @@ type Plan struct {
 	Lane     string `json:"lane,omitempty"`      // concurrency key; calls in one lane run one after the other
 	ToolHash string `json:"tool_hash,omitempty"` // of the spec it was planned with
 	Polling  bool   `json:"polling,omitempty"`   // its tool may be asked the same again and again
+	Degraded bool   `json:"degraded,omitempty"`  // its service is down: the tool's fallback answers at once
 
 	// Exact and Loose are keyed fingerprints. Exact tells apart all that could
 	// mean another thing; Loose folds case, space and punctuation.

@@ -58,6 +58,7 @@ func Prepare(call Call, f Facts) (plan Plan) {
 	plan.Digest = approvalDigest(f.Keys, call.Tool, e.hash, plan.PolicyVersion, args)
 
 	if !e.spec.Always {
+		plan.Degraded = plan.Effect == EffectRead && e.spec.Fallback != nil && f.breaker(plan.Service) != nil
 		if no := stopped(plan, e.spec, f); no != nil {
 			return refused(plan, no)
 		}
@@ -228,18 +229,26 @@ func stopped(p Plan, spec Spec, f Facts) *Failure {
 		fail.Alternatives = f.alternatives(spec)
 		return fail
 	}
-	for _, b := range f.Breakers {
-		if b.Service == p.Service && f.Now.Before(b.Until) {
-			fail := Fail(Unavailable, fmt.Sprintf("%s keeps failing, so calls to it are paused; this one was not run.", p.Service),
-				"Do something else first; try again some steps later.", "If nothing else can be done without it, report that it is down.").
-				With("service", p.Service).With("paused_for_seconds", int64(b.Until.Sub(f.Now).Seconds())+1)
-			if b.Reason != "" {
-				fail.Causes = []string{b.Reason}
-			}
-			fail.Retryable = RetryMaybe
-			fail.NotSent = true
-			fail.Alternatives = f.alternatives(spec)
-			return fail
+	if b := f.breaker(p.Service); b != nil && !p.Degraded {
+		fail := Fail(Unavailable, fmt.Sprintf("%s keeps failing, so calls to it are paused; this one was not run.", p.Service),
+			"Do something else first; try again some steps later.", "If nothing else can be done without it, report that it is down.").
+			With("service", p.Service).With("paused_for_seconds", int64(b.Until.Sub(f.Now).Seconds())+1)
+		if b.Reason != "" {
+			fail.Causes = []string{b.Reason}
+		}
+		fail.Retryable = RetryMaybe
+		fail.NotSent = true
+		fail.Alternatives = f.alternatives(spec)
+		return fail
+	}
+	return nil
+}
+
+// breaker is the open one of a service, nil if calls may go there.
+func (f Facts) breaker(service string) *Breaker {
+	for i, b := range f.Breakers {
+		if b.Service == service && f.Now.Before(b.Until) {
+			return &f.Breakers[i]
 		}
 	}
 	return nil

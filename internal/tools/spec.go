@@ -63,6 +63,11 @@ type Spec struct {
 	// error in the body). Nil, or a nil failure, means that all is well.
 	FailedIf func(Output) *Failure
 
+	// Fallback answers in place of a read-only tool whose service is down: from a
+	// copy, by a simpler search. What it returns says where it is from, how old it
+	// is or what it lacks (Output.Degraded). It shares the call's deadline.
+	Fallback func(ctx context.Context, args json.RawMessage) (Output, error)
+
 	// Verify finds out whether an effect happened, by its idempotency key.
 	Verify func(ctx context.Context, args json.RawMessage, key string) (Landed, error)
 	// Undo names the call that takes an effect back, if one does.

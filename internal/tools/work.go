@@ -33,9 +33,22 @@ const longWait = 10 * time.Second
 func (r Runner) run(ctx context.Context, plan Plan, e entry, args json.RawMessage, log *slog.Logger) Outcome {
 	w := &work{Runner: r, plan: plan, e: e, args: args, log: log, run: &run{Running: r.running(plan, 1), log: log}}
 	w.present = presenter{redactor: w.redactor(), spec: e.spec, pages: r.pages()}
-	deadline := time.Now().Add(e.spec.Deadline)
-	cctx, cancel := context.WithDeadline(ctx, deadline)
+	whole, cancel := context.WithTimeout(ctx, e.spec.Deadline)
 	defer cancel()
+	deadline := time.Now().Add(e.spec.Deadline)
+	if e.spec.Fallback != nil && plan.Effect == EffectRead {
+		deadline = deadline.Add(-e.spec.Deadline / 4) // the rest is for the fallback
+	}
+	cctx, cancel := context.WithDeadline(whole, deadline)
+	defer cancel()
+	if plan.Degraded && e.spec.Fallback != nil {
+		down := Fail(Unavailable, fmt.Sprintf("%s keeps failing, so calls to it are paused.", plan.Service), "Try again some steps later.")
+		down.NotSent = true
+		if o, ok := w.fallback(whole, down); ok {
+			return o
+		}
+		return w.failed(ctx, down, ended{}, "")
+	}
 	var wait time.Duration
 	for {
 		end, f := w.once(cctx, wait)
@@ -45,6 +58,9 @@ func (r Runner) run(ctx context.Context, plan Plan, e entry, args json.RawMessag
 		}
 		again, why := w.again(f, deadline)
 		if again == 0 || !w.wait(ctx, f, again) {
+			if o, ok := w.fallback(whole, f); ok {
+				return o
+			}
 			return w.failed(ctx, f, end, why)
 		}
 		wait = again

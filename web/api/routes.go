@@ -36,6 +36,8 @@ func (a *API) Routes() []Route {
 		{get, "/agents/{slug}", auth.ReadAgent, a.getAgent},
 		{put, "/agents/{slug}", auth.WriteAgent, a.putAgent},
 
+		{post, "/tools/{name}/reset", auth.ResetTool, a.resetTool},
+
 		{get, "/", "", a.index},
 		{get, "/openapi.json", "", a.document},
 	}

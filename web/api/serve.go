@@ -16,6 +16,7 @@ import (
 	"baton/internal/jobs"
 	"baton/internal/problem"
 	"baton/internal/sessions"
+	"baton/internal/tools/breaker"
 )
 
 // Prefix is where the API is.
@@ -26,6 +27,7 @@ type Deps struct {
 	Sessions    *sessions.Store
 	Definitions *definition.Store
 	Escalations *escalation.Store
+	Breakers    *breaker.Breakers
 	Desk        *decide.Desk
 	Inserter    *jobs.Inserter
 	// Stopping is closed when the server is about to end: requests that wait
@@ -119,7 +121,7 @@ func checkScope(actor auth.Actor, verb auth.Verb) error {
 		return nil
 	}
 	for team := range actor.Roles {
-		actor.Roles = map[id.Team]auth.Role{team: auth.Admin}
+		actor.Roles, actor.Operator = map[id.Team]auth.Role{team: auth.Admin}, true
 		return refusedKey(actor, verb, auth.Can(actor, verb, auth.Object{Kind: "key", ID: actor.ID, Team: team}))
 	}
 	return nil

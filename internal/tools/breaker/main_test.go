@@ -1,0 +1,9 @@
+package breaker
+
+import (
+	"testing"
+
+	"baton/internal/postgres/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
