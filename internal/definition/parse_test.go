@@ -23,7 +23,7 @@ instructions: |
   Never promise what you have not seen.
 tools: [query_db, http_request, read_file, ask_human]
 data_source: shop
-permission: {mode: ask, rules: [{tool: http_request, when: {method: GET, retries: 9007199254740993, path: [a, b], amount: {gt: 1.50, lte: 500}, to: {not: null}}, do: allow}, {tool: send_email, do: deny}]}
+permission: {mode: ask, rules: [{tool: http_request, when: {method: GET, retries: 9007199254740993, path: [a, b], amount: {gt: 1.50, lte: 500}, to: {not: null}, command: {runs: [ls, git log *]}}, do: allow}, {tool: send_email, do: deny}]}
 budgets: {steps_per_turn: 30, calls_per_turn: 25, calls: 100, same_tool_in_a_row: 8, window: 64000, tokens: 120000, cost_usd: 1.00, working_time: 20m, timeout: 10s, deadline: 60s}
 hosts: [payments.internal, "api.example.com:8443"]
 secrets: [psp]
@@ -57,7 +57,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Secrets: []string{"psp"}, MCPServers: []string{"files"},
 		Permission: permission.Policy{Mode: permission.AskFirst, Rules: []permission.Rule{
 			{Tool: "http_request", When: map[string]any{"method": "GET", "retries": json.Number("9007199254740993"), "path": []any{"a", "b"},
-				"amount": map[string]any{"gt": json.Number("1.50"), "lte": json.Number("500")}, "to": map[string]any{"not": nil}}, Do: permission.Allow},
+				"amount": map[string]any{"gt": json.Number("1.50"), "lte": json.Number("500")}, "to": map[string]any{"not": nil}, "command": map[string]any{"runs": []any{"ls", "git log *"}}}, Do: permission.Allow},
 			{Tool: "send_email", Do: permission.Deny},
 		}},
 		Budgets: Budgets{StepsPerTurn: 30, CallsPerTurn: 25, Calls: 100, SameToolInARow: 8, Window: 64000, Tokens: 120000, CostMicros: 1_000_000,
@@ -139,6 +139,7 @@ func TestFaults(t *testing.T) {
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {lt: x}}}]}":      `when.a.lt: want a number, got "x"`,
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: &a {not: *a}}}]}": "the value is nested too deep",
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: &a [*a]}}]}":      "the value is nested too deep",
+		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {runs: [7]}}}]}":  "when.a.runs: want a command, or a list of them",
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {}}}]}":           "when.a: want at least one of lt, lte",
 		head + "budgets: {calls: 0}":                     `a.yaml:4: budgets.calls: want a whole number from 1 to 2147483647, got "0"`,
 		head + "budgets: {calls: 010}":                   `want a whole number`,

@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"baton/internal/permission"
 )
 
 // maxFileBytes bounds a definition, a playbook and baton.yaml each.
@@ -332,7 +334,7 @@ func (r *reader) names(dst *[]string, form *regexp.Regexp, expected string) read
 }
 
 // condition reads what a permission rule wants of an argument: a text, number,
-// true, false or null, a list of these, or bounds (lt, lte, gt, gte, not).
+// true, false or null, a list of these, or bounds (lt, lte, gt, gte, not, runs).
 // Numbers stay as written. depth ends values that hold themselves.
 func (r *reader) condition(n *yaml.Node, path string, depth int) any {
 	const expected = "a text, a number, true, false, null, a list of these, or bounds such as {lte: 500}"
@@ -380,9 +382,15 @@ func (r *reader) bounds(n *yaml.Node, path string, depth int) map[string]any {
 	seen := r.mapping(n, path, map[string]read{
 		"lt": number("lt"), "lte": number("lte"), "gt": number("gt"), "gte": number("gte"),
 		"not": func(n *yaml.Node, path string) { bounds["not"] = r.condition(n, path, depth+1) },
+		"runs": func(n *yaml.Node, path string) {
+			bounds["runs"] = r.condition(n, path, depth+1)
+			if permission.CheckCommands(bounds["runs"]) != nil {
+				r.want(n, path, "a command, or a list of them, such as [ls, git log *]")
+			}
+		},
 	})
 	if len(seen) == 0 {
-		r.want(n, path, "at least one of lt, lte, gt, gte, not")
+		r.want(n, path, "at least one of lt, lte, gt, gte, not, runs")
 	}
 	return bounds
 }

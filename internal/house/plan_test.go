@@ -145,6 +145,7 @@ var doors = []door{
 	{path: "go.starlark.net", rooms: []string{"llm/scripted"}},
 	{path: "github.com/modelcontextprotocol", rooms: []string{"tools/mcp", "web"}},
 	{path: "github.com/yuin/goldmark", rooms: []string{"markdown"}},
+	{path: "mvdan.cc/sh", rooms: []string{"permission"}},
 	{path: "code.dny.dev/ssrf", rooms: []string{"safehttp"}},
 	{path: "github.com/spf13", rooms: []string{"cmd/server"}},
 	{path: "github.com/emersion/go-smtp", rooms: []string{"demo"}, tests: []string{"mail", "tools/builtin"}},

@@ -89,6 +89,9 @@ func inBound(got any, op string, bound any, strict bool) bool {
 		// What is excluded is excluded in every spelling from a rule that allows.
 		return !fits(got, bound, !strict)
 	}
+	if op == "runs" {
+		return runs(got, bound, strict)
+	}
 	a, ok1 := number(got)
 	b, ok2 := number(bound)
 	if !ok1 || !ok2 {
@@ -200,8 +203,12 @@ func checkCondition(want any) error {
 				if _, ok := number(bound); !ok {
 					return fmt.Errorf("%s is %v, want a number", op, bound)
 				}
+			case "runs":
+				if err := CheckCommands(bound); err != nil {
+					return err
+				}
 			default:
-				return fmt.Errorf("bound %q is not lt, lte, gt, gte or not", op)
+				return fmt.Errorf("bound %q is not lt, lte, gt, gte, not or runs", op)
 			}
 		}
 		return nil

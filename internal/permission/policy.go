@@ -41,7 +41,8 @@ type Rule struct {
 	Tool string `json:"tool" yaml:"tool"` // a name; "*" for all
 	// When maps arguments to what they must be for the rule to match; all must
 	// fit. An argument is a name, a path with dots, or a JSON pointer. It must be
-	// equal to a value, to one of a list, or fit bounds: {lt, lte, gt, gte, not}.
+	// equal to a value, to one of a list, or fit bounds: {lt, lte, gt, gte, not},
+	// or, of a shell's text, the commands in it: {runs: [ls, git log *]}.
 	// A text may hold "*", which stands for any text.
 	When map[string]any `json:"when,omitempty" yaml:"when,omitempty"`
 	Do   Verb           `json:"do" yaml:"do"`

@@ -64,6 +64,11 @@ func (s *argsSchema) check(args json.RawMessage) []FieldError {
 	if err != nil {
 		return []FieldError{{"", "JSON", err.Error()}}
 	}
+	var far []FieldError
+	s.outOfRange(v, "", &far)
+	if len(far) > 0 {
+		return far
+	}
 	err = s.root.Validate(v)
 	if err == nil {
 		return nil
@@ -77,6 +82,29 @@ func (s *argsSchema) check(args json.RawMessage) []FieldError {
 	slices.SortStableFunc(out, func(a, b FieldError) int { return strings.Compare(a.Path, b.Path) })
 	out = slices.Compact(out)
 	return out[:min(len(out), 50)]
+}
+
+// farExponent is beyond what any program counts with. Validating such a number
+// exactly takes its size in memory, so it is refused before.
+const farExponent = 400
+
+// outOfRange lists numbers whose exponent is out of all bounds.
+func (s *argsSchema) outOfRange(v any, path string, out *[]FieldError) {
+	switch v := v.(type) {
+	case json.Number:
+		_, exp, ok := strings.Cut(strings.ToLower(v.String()), "e")
+		if n, err := strconv.Atoi(exp); ok && (err != nil || n > farExponent || n < -farExponent) {
+			*out = append(*out, FieldError{path, fmt.Sprintf("a number with an exponent from -%d to %d", farExponent, farExponent), s.show(path, v)})
+		}
+	case []any:
+		for i, el := range v {
+			s.outOfRange(el, path+"/"+strconv.Itoa(i), out)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			s.outOfRange(v[key], path+"/"+escapePointer(key), out)
+		}
+	}
 }
 
 // collect flattens the validator's tree to its leaves. Of alternatives only the
