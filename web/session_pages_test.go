@@ -412,9 +412,9 @@ func TestTheSystemPromptIsShownAsItIsSent(t *testing.T) {
 	at := templates.PromptURL(worker.session.String())
 	session := w.as("supervisor").get(templates.SessionURL(worker.session.String())).markup(t)
 	session.one("aside a[href=\"" + at + "\"]").says("told first")
-	for lang, words := range map[string][2]string{"en": {"Contract version 7", "Instructions DESK, version 1"}, "zh-Hans": {"约定 版本 7", "指令 DESK，第 1 版"}} {
+	for lang, words := range map[string][2]string{"en": {"Contract, version 7.", "Instructions of DESK, version 1."}, "zh-Hans": {"约定版本 7", "DESK 的指令，版本 1"}} {
 		reply := w.as("viewer").get(at, "Accept-Language", lang)
-		reply.markup(t).one("dl.pairs").says(words[0], words[1])
+		reply.markup(t).one("div.page-body").says(words[0], words[1])
 		if want := ">" + html.EscapeString("The contract.\n"+agent.Agent.Instructions) + "</pre>"; !strings.Contains(reply.body, want) {
 			t.Errorf("%s: it lacks %q", lang, want)
 		}

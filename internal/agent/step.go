@@ -78,6 +78,7 @@ func unexpected(r llm.Reply) llm.StopReason {
 func (s *sitting) plan(reply llm.Reply) []tools.Plan {
 	facts := s.facts()
 	var plans []tools.Plan
+	used := false
 	for i, c := range reply.Calls {
 		c.N = s.st.calls + i + 1
 		c.ProviderID = "" // ours are unique; the provider's may not be
@@ -87,6 +88,9 @@ func (s *sitting) plan(reply llm.Reply) []tools.Plan {
 		c.Cut = c.Cut || reply.Stop == llm.StopMaxTokens && i == len(reply.Calls)-1
 		p := tools.Prepare(c, facts)
 		advance(&facts, p)
+		if !used && s.st.usesOnce(p) {
+			used, facts.Rested = true, append(facts.Rested, s.st.once.rested()...)
+		}
 		plans = append(plans, p)
 	}
 	return plans
