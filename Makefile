@@ -4,7 +4,7 @@
 GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test race browser lint generate docs ci
+.PHONY: help demo run test race browser fuzz lint generate docs ci
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ race: ## Run all tests with the race detector
 
 browser: ## Run all tests; fail if there is no browser for those that need one
 	BATON_REQUIRE_BROWSER=1 go test ./...
+
+fuzz: ## Run each fuzz target for FUZZTIME, 10m if it isn't given
+	.ci/fuzz $(FUZZTIME)
 
 lint: ## Run gofmt, go vet and the linters
 	@test -z "$$(gofmt -l cmd internal migrations static templates web)" || { gofmt -l cmd internal migrations static templates web; exit 1; }

@@ -130,6 +130,17 @@ func TestKeysStayOutOfTextAndOfInputMethods(t *testing.T) {
 	if got := chosen(tab); got != "refund_part" {
 		t.Errorf("B under an input method chose %q", got)
 	}
+	// Programs that fill in forms send events without a key, and to the document.
+	browsertest.Eval[bool](tab, `(window.thrown = [], addEventListener("error", (e) => thrown.push(e.message)),
+		document.dispatchEvent(new KeyboardEvent("keydown", {key: "x", bubbles: true})), document.dispatchEvent(new Event("keydown", {bubbles: true})), true)`)
+	if got := browsertest.Eval[int](tab, `thrown.length`); got != 0 {
+		t.Errorf("%d exceptions", got)
+	}
+	send(`key: "？", code: "Slash", shiftKey: true`)
+	if !browsertest.Eval[bool](tab, `document.getElementById("keys").open`) {
+		t.Error("the question mark of a Chinese board does not open the map of keys")
+	}
+	browsertest.Eval[bool](tab, `(document.getElementById("keys").close(), true)`)
 	browsertest.Eval[string](tab, `document.documentElement.dataset.keys = "off"`)
 	tab.Press("c")
 	if got := chosen(tab); got != "refund_part" {

@@ -50,6 +50,7 @@ func (s *site) decisions(c echo.Context) error {
 	if f.Agent != "" {
 		p.Views = append(p.Views, templates.View{Label: r.agent(f.Agent), URL: decisionsOf(f.Agent), Current: true})
 	}
+	p.Narrowed = f.Agent != "" || f.By != ""
 	list, err := s.Escalations.Decisions(r.ctx, r.actor, f)
 	if err != nil {
 		return err

@@ -261,3 +261,19 @@ func TestAClientThatReadsNothingIsCutAndDelaysNobody(t *testing.T) {
 		}
 	}
 }
+
+// R: V2
+func TestThatTimePassesIsNoNews(t *testing.T) {
+	t.Parallel()
+	s := &stateSource{}
+	row := func(status, since string) []region {
+		return []region{{selector: "#a", list: "rows", html: `<tr id="a">` + status + `<time data-show="since">` + since + `</time></tr>`}}
+	}
+	s.compare(row("running", "1 s"))
+	if ops := s.compare(row("running", "2 s")); len(ops) != 0 {
+		t.Errorf("a clock that went on was sent: %v", ops)
+	}
+	if ops := s.compare(row("waiting", "3 s")); len(ops) != 1 || !strings.Contains(fmt.Sprint(ops[0]...), "3 s") {
+		t.Errorf("a row that changed came as %v", ops)
+	}
+}

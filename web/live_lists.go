@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ type stateSource struct {
 	r       reader
 	draw    func(reader) ([]region, error)
 
-	last  map[string]string // how each region looked, by its selector
+	last  map[string]string // how each region looked, by its selector, clocks left out
 	order []region
 }
 
@@ -46,16 +47,21 @@ func (s *stateSource) advance(ctx context.Context, _ []live.Object, _ bool) (wir
 
 func (s *stateSource) since(*view) (wireFrame, error) { return wireFrame{Ops: s.all()}, nil }
 
-// compare takes the parts as they are now, and says what has changed.
+// counting is the text of a clock that a page moves on by itself.
+var counting = regexp.MustCompile(`(data-show="(?:since|left)">)[^<]*`)
+
+// compare takes the parts as they are now, and says what has changed. That time
+// has passed is no change.
 func (s *stateSource) compare(now []region) (ops []op) {
 	next := make(map[string]string, len(now))
 	for _, r := range now {
-		next[r.selector] = r.html
+		looks := counting.ReplaceAllString(r.html, "$1")
+		next[r.selector] = looks
 		was, known := s.last[r.selector]
 		switch {
 		case !known && r.list != "" && s.last != nil:
 			ops = append(ops, op{"new", r.list, r.selector})
-		case was != r.html:
+		case was != looks:
 			ops = append(ops, op{"morph", r.selector, r.html})
 		}
 	}

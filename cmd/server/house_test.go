@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,8 +42,9 @@ func (w *witness) ran(tool string) []string {
 	return append([]string{}, w.runs[tool]...)
 }
 
-// working builds the house and lets it work.
-func working(t *testing.T) *inProcess {
+// working builds the house, with more tools than the test's usual ones, and lets
+// it work.
+func working(t *testing.T, more ...map[string]toolMaker) *inProcess {
 	t.Helper()
 	p := &inProcess{t: t, people: map[string]auth.Actor{}, witness: &witness{runs: map[string][]string{}}}
 	c := config{values: map[string]string{"data_dir": t.TempDir(), "addr": "127.0.0.1:0", "secret_key": strings.Repeat("0f", 32)}}
@@ -53,6 +55,9 @@ func working(t *testing.T) *inProcess {
 	p.toolbox.more = map[string]toolMaker{
 		"look": p.tool("look", tools.EffectRead), "put": p.tool("put", tools.EffectIdempotent), "send": p.tool("send", tools.EffectIrreversible),
 		"wire": p.cutOff,
+	}
+	for _, m := range more {
+		maps.Copy(p.toolbox.more, m)
 	}
 	for name, role := range map[string]auth.Role{"viewer": auth.Viewer, "responder": auth.Responder, "responder-2": auth.Responder, "supervisor": auth.Supervisor} {
 		p.people[name] = p.signIn(auth.NewPerson{Name: name, Role: role, Team: "support"})
@@ -129,8 +134,15 @@ var agentNumber atomic.Int64
 // start starts a session of a new agent with this playbook and definition.
 func (p *inProcess) start(playbook string, yaml ...string) id.Session {
 	p.t.Helper()
+	return p.startOf(playbook, "Settle the case", "tools: [look, put, send, wire, ask_human]\n"+strings.Join(yaml, "\n"))
+}
+
+// startOf starts a session of a new agent with this task. The definition begins
+// with its tools.
+func (p *inProcess) startOf(playbook, task, yaml string) id.Session {
+	p.t.Helper()
 	slug := fmt.Sprintf("bot-%d", agentNumber.Add(1))
-	source := "slug: " + slug + "\nteam: support\nmodel: scripted/test\nplaybook: ./test.star\ntools: [look, put, send, wire, ask_human]\n" + strings.Join(yaml, "\n")
+	source := "slug: " + slug + "\nteam: support\nmodel: scripted/test\nplaybook: ./test.star\n" + yaml
 	store := definition.NewStore(p.pool, definition.Known{}, playbookFaults)
 	if _, err := store.Apply(p.t.Context(), auth.CLI("t"), definition.File{Name: slug + ".yaml", Source: []byte(source), Playbook: []byte(playbook)}); err != nil {
 		printable := err.Error()
@@ -140,7 +152,7 @@ func (p *inProcess) start(playbook string, yaml ...string) id.Session {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	s, err := p.sessions.Start(p.t.Context(), p.people["supervisor"], p.inserter, sessions.New{Agent: version, Task: "Settle the case"})
+	s, err := p.sessions.Start(p.t.Context(), p.people["supervisor"], p.inserter, sessions.New{Agent: version, Task: task})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -166,7 +166,7 @@ func members(d *json.Decoder, b *bytes.Buffer, depth int) error {
 		name := key
 		for seen[name] > 0 {
 			seen[key]++
-			name = key + " (" + strconv.Itoa(seen[key]) + ")"
+			name = strings.TrimSpace(key + " (" + strconv.Itoa(seen[key]) + ")") // key may be empty
 		}
 		seen[name]++
 		writeString(b, name)

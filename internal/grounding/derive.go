@@ -33,15 +33,21 @@ func (g *Ground) Derive(d Derivation) error {
 			return fmt.Errorf("%q, of which %q is derived, stands in nothing that was shown", part, d.Value)
 		}
 	}
-	result, err := compute(d)
+	result, err := compute(d, 0)
+	if err != nil {
+		return err
+	}
+	other, err := compute(d, 1) // of 1.234 and 1,234 as they are meant less often
 	if err != nil {
 		return err
 	}
 	for _, r := range value[0].readings {
-		off := new(big.Rat).Sub(r.value, result)
-		if off.Abs(off).Cmp(half(r.decimals)) <= 0 {
-			g.addNumber(r)
-			return nil
+		for _, result := range []*big.Rat{result, other} {
+			off := new(big.Rat).Sub(r.value, result)
+			if off.Abs(off).Cmp(half(r.decimals)) <= 0 {
+				g.addNumber(r)
+				return nil
+			}
 		}
 	}
 	return fmt.Errorf("the %s comes out as %s, not as %s", strings.ReplaceAll(d.Operation, "_", " "), strings.TrimSuffix(strings.TrimRight(result.FloatString(4), "0"), "."), d.Value)
@@ -62,7 +68,8 @@ func (g *Ground) holdsAll(part string) bool {
 	return true
 }
 
-func compute(d Derivation) (*big.Rat, error) {
+// compute works a figure out of the n-th reading of each part, or of the last.
+func compute(d Derivation, n int) (*big.Rat, error) {
 	switch d.Operation {
 	case "count":
 		return big.NewRat(int64(len(d.Of)), 1), nil
@@ -76,7 +83,7 @@ func compute(d Derivation) (*big.Rat, error) {
 			return nil, fmt.Errorf("%q is not one number", part)
 		}
 		readings := facts[0].readings
-		list = append(list, readings[len(readings)-1].value) // 1,234 is grouped rather than broken
+		list = append(list, readings[min(n, len(readings)-1)].value)
 	}
 	result := new(big.Rat).Set(list[0])
 	for _, n := range list[1:] {

@@ -26,7 +26,7 @@ const shown = `{"data": {"columns": ["id", "placed", "total", "status"], "rows":
 	["48-2218", "2026-11-13T08:05:00Z", "99.999", "late"],
 	["48-2219", "2026-11-14T08:05:00Z", "20", "sent"]],
 	"rate": 0.125, "amount_cents": 24000, "people": 1840, "contact": "anna@example.org", "see": "https://shop.example/orders/48-2217",
-	"big": 9007199254740993, "refund": "RF-77A/2"}}`
+	"rates": [1.085, 0.945, 0.8525], "german": "1.234 und 2.000", "big": 9007199254740993, "refund": "RF-77A/2"}}`
 
 // R: A5
 func TestAFigureIsHeldInEveryWayOfWritingIt(t *testing.T) {
@@ -94,6 +94,8 @@ func TestWhatIsDerivedIsComputedAgain(t *testing.T) {
 		{"64.225", "quotient", []string{"1284.50", "20"}, ""},
 		{"2569", "product", []string{"1284.50", "2"}, ""},
 		{"66.7 %", "percent", []string{"2", "3"}, ""},
+		{"0.961", "average", []string{"1.085", "0.945", "0.8525"}, ""},
+		{"3234", "sum", []string{"1.234", "2.000"}, ""},
 		{"2", "count", []string{"48-2217", "48-2218"}, ""},
 		{"2", "days_between", []string{"12 November 2026", "2026-11-14"}, ""},
 		{"1,305.50", "sum", []string{"1284.50", "20"}, "comes out as 1304.5"},

@@ -59,7 +59,11 @@ func readings(text string) []reading {
 	list := plain(text, "", point)
 	before, after, _ := strings.Cut(text, point)
 	if len(after) == 3 && len(before) <= 3 && before != "0" {
-		list = append(list, plain(text, point, "")...)
+		grouped := plain(text, point, "")
+		if point == "," { // as it is meant most often comes first
+			return append(grouped, list...)
+		}
+		return append(list, grouped...)
 	}
 	return list
 }

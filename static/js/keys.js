@@ -10,7 +10,8 @@ const marks = { Slash: "?", BracketLeft: "[", BracketRight: "]" };
 
 /** The letter or name of the pressed key. Under an input method the browser
  *  says "Process"; the key's place on the board is known all the same. */
-function pressed({ key, code }) {
+function pressed({ key = "", code = "" }) {
+  if (key === "？") return "?"; // as Chinese boards type it
   if (key === "Process" || key === "Unidentified") return code.startsWith("Key") ? code.slice(3).toLowerCase() : (marks[code] ?? "");
   return key.length === 1 ? key.toLowerCase() : key;
 }
@@ -79,13 +80,14 @@ export function startKeys(root) {
   root.addEventListener("keydown", (event) => {
     if (document.documentElement.dataset.keys === "off" || document.querySelector("dialog[open]")) return;
     if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest(typing)) {
-      if (event.key === "Escape") event.target.blur();
+    const at = event.target instanceof Element ? event.target : document.body;
+    if (at.closest(typing)) {
+      if (event.key === "Escape") at.blur();
       return;
     }
     const key = pressed(event);
     if (key === "") return;
-    if (key === "Enter" && (event.repeat || event.target.closest("a, button, summary"))) return;
+    if (key === "Enter" && (event.repeat || at.closest("a, button, summary"))) return;
 
     const found = action(prefix + key) ?? action(key);
     clearTimeout(forget);

@@ -114,7 +114,7 @@ function go(option) {
 export function startPalette(root) {
   if (!dialog()) return;
   root.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.isComposing) return;
+    if (event.key?.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     if (dialog().open) dialog().close();
     else open();

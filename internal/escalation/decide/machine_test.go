@@ -169,6 +169,8 @@ func (m *model) undo(r *rapid.T, p auth.Actor, q *modelled) {
 		want = "expired"
 	case q.by != p.Name && p.Name != "Sue":
 		want = "not_allowed"
+	case q.status == escalation.ApplyFailed:
+		want = "cancelled"
 	case q.status != escalation.Answered || !q.held:
 		want = "undo_too_late"
 	case m.cancelled:

@@ -104,6 +104,9 @@ func TestACancellationThatComesAfterAnAnswerLeavesTheAnswerOnRecord(t *testing.T
 	}
 	h.end(t, w.id)
 	answered, open := h.question(t, w.questions[0]), h.question(t, w.questions[1])
+	if _, err := h.desk.Undo(t.Context(), ana, w.questions[0].ID); !problem.Is(err, "cancelled") {
+		t.Errorf("undo after the end, of an answer that never went out: %v", err)
+	}
 	if answered.Status != escalation.ApplyFailed || answered.Decision == nil || open.Status != escalation.Cancelled {
 		t.Errorf("the questions are %s and %s", answered.Status, open.Status)
 	}

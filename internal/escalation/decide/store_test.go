@@ -269,6 +269,53 @@ func TestDecisionsAreListedWithWhatBecameOfThem(t *testing.T) {
 	}
 }
 
+// Whoever says no has not decided badly because nothing was done.
+// R: C1, Q6
+func TestARefusalIsNotHeldAgainstWhoRefused(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	ana := h.person(t, "Ana", auth.Responder, "support")
+	no := decide.Answer{Version: 1, Type: escalation.Reject, Message: "Not now."}
+	yes := decide.Answer{Version: 1, Type: escalation.Approve}
+	for name, c := range map[string]struct {
+		draft   escalation.Draft
+		answer  decide.Answer
+		outcome string
+		want    escalation.Mark // empty: nothing is known
+	}{
+		"refused, nothing done":          {approval(), no, "unable", ""},
+		"refused, the rest done":         {approval(), no, "done", escalation.MarkSucceeded},
+		"approved, and it did not work":  {approval(), yes, "unable", escalation.MarkFailed},
+		"left alone, nothing done":       {choice(t), pick("B"), "unable", ""},
+		"agreed to, and it did not work": {choice(t), pick("A"), "unable", escalation.MarkFailed},
+	} {
+		w := h.ask(t, escalation.Raise{Draft: c.draft})
+		got, err := h.desk.Answer(t.Context(), ana, w.questions[0].ID, c.answer)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		err = postgres.InTx(t.Context(), h.pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(t.Context(), `update sessions set status = 'completed', outcome = $2, ended_at = now() where id = $1`, w.id, c.outcome); err != nil {
+				return err
+			}
+			return escalation.MarkTx(t.Context(), tx, got.Decision.ID, escalation.MarkApplied, "", "")
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		d, err := h.questions.Decision(t.Context(), ana, got.Decision.ID)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		switch {
+		case c.want == "" && d.Outcome != nil:
+			t.Errorf("%s: it is said to be %s", name, d.Outcome.Status)
+		case c.want != "" && (d.Outcome == nil || d.Outcome.Status != c.want):
+			t.Errorf("%s: outcome %+v, want %s", name, d.Outcome, c.want)
+		}
+	}
+}
+
 // R: I1
 func TestTheShapesOfTheAPI(t *testing.T) {
 	t.Parallel()

@@ -119,12 +119,12 @@ func optionBuiltin(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple,
 // the evidence. "unverified" is not to be had here: it is the harness's word.
 func finishBuiltin(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var (
-		summary              string
-		evidence, unresolved starlark.Iterable
-		status               = "done"
+		summary                       string
+		evidence, unresolved, derived starlark.Iterable
+		status                        = "done"
 	)
 	err := starlark.UnpackArgs(b.Name(), args, kwargs,
-		"summary", &summary, "evidence?", &evidence, "status?", &status, "unresolved?", &unresolved)
+		"summary", &summary, "evidence?", &evidence, "status?", &status, "unresolved?", &unresolved, "derived?", &derived)
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +143,9 @@ func finishBuiltin(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple,
 	f.add("evidence", refs)
 	if unresolved != nil && bool(unresolved.Truth()) {
 		f.add("unresolved", unresolved)
+	}
+	if derived != nil && bool(derived.Truth()) {
+		f.add("derived", derived)
 	}
 	return newCall(b.Name(), "finish", f)
 }
