@@ -4,7 +4,7 @@
 GOLANGCI_LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test race browser fuzz lint generate docs ci
+.PHONY: help demo run test race browser fuzz lint generate docs mutations ci
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ generate: ## Write the Go code of the templates (templ) anew
 
 docs: ## Write the documents that are made from the source
 	go test ./internal/house -run UpToDate -update
+
+mutations: ## Take away each guard of docs/mutations.md in turn; its test has to fail
+	go test ./internal/house -run TheTestsMiss -mutate -timeout 60m
 
 ci: ## Check everything, as the build server does
 	.ci/run

@@ -1,8 +1,11 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"baton/web/browsertest"
 )
@@ -99,6 +102,46 @@ func TestWhatCannotBeUndoneTakesASecondPress(t *testing.T) {
 	tab.Wait(`performance.now() - window.shown > 600`)
 	tab.PressToLoad("\r")
 	want(t, forms.form(t), map[string]string{"option": "refund_full", "confirm": "refund_full"})
+}
+
+// A key that is held down is one press: what can't be undone takes two.
+// R: UI
+func TestAKeyThatIsHeldDownIsOnePress(t *testing.T) {
+	t.Parallel()
+	server, forms := showGallery(t)
+	tab := browsertest.Open(t, browsertest.Desk)
+	ctrl := chromedp.KeyModifiers(chromedp.ModifierCtrl)
+	for name, c := range map[string]struct {
+		at      string
+		off     bool
+		options []chromedp.KeyOption
+	}{
+		"at the choice":                  {at: "#option-a"},
+		"at the choice, single keys off": {at: "#option-a", off: true},
+		"at the button":                  {at: ".answer-go"},
+		"nowhere":                        {at: "body"},
+		"with Ctrl, in the note":         {at: "[name=message]", options: []chromedp.KeyOption{ctrl}},
+		"with Ctrl, at the button":       {at: ".answer-go", options: []chromedp.KeyOption{ctrl}},
+		"with Ctrl, at the choice":       {at: "#option-a", options: []chromedp.KeyOption{ctrl}},
+	} {
+		tab.Go(server.URL + "/gallery/question")
+		browsertest.Eval[bool](tab, fmt.Sprintf(`(() => {
+			if (%t) document.documentElement.dataset.keys = "off";
+			document.getElementById("option-a").click();
+			document.activeElement.blur();
+			document.querySelector(%q).focus();
+			window.began = performance.now();
+			return true;
+		})()`, c.off, c.at))
+		tab.Hold('\r', `!(performance.now() - window.began < 1500)`, c.options...)
+		if browsertest.Eval[bool](tab, `document.querySelector(".answer-confirm")?.hidden ?? false`) {
+			t.Errorf("%s: Enter was not taken at all", name)
+		}
+		if tab.Path() != "/gallery/question" {
+			t.Errorf("%s: the page is %s", name, tab.Path())
+		}
+		forms.nothing(t)
+	}
 }
 
 // R: UI — WCAG 2.1.4, input methods.

@@ -25,6 +25,12 @@ func (r reader) options(q escalation.Question) []templates.Option {
 			out.Reason = q.Recommended.Reason
 		}
 		switch {
+		case o.ID == escalation.DoubtAgain && q.ActionRequest != nil:
+			action := r.action(*q.ActionRequest)
+			out.Action = &action
+			if out.Chips, out.Confirm = r.effects(*q.ActionRequest, takenBack(*q.ActionRequest), action.Sentence); out.Confirm != "" {
+				out.Confirm = r.say("option.confirm_again", "what", action.Sentence)
+			}
 		case o.Action != nil:
 			action := r.action(*o.Action)
 			out.Action = &action
@@ -45,14 +51,7 @@ func (r reader) approval(q escalation.Question) []templates.Option {
 	}
 	a := *q.ActionRequest
 	action := r.action(a)
-	var reversible *bool
-	if a.Effect == tools.EffectIrreversible {
-		reversible = new(bool)
-	} else if len(a.Reversals) > 0 || !a.Effect.Writes() {
-		yes := true
-		reversible = &yes
-	}
-	chips, confirm := r.effects(a, reversible, action.Sentence)
+	chips, confirm := r.effects(a, takenBack(a), action.Sentence)
 	list := []templates.Option{{ID: templates.ApproveAnswer, Label: r.say("approval.approve"), Action: &action, Chips: chips, Confirm: confirm}}
 	if q.Allows(escalation.Edit) && editable(a) {
 		edit := templates.Option{ID: templates.EditAnswer, Label: r.say("approval.edit"), Then: r.say("approval.edit_then"),
@@ -67,6 +66,17 @@ func (r reader) approval(q escalation.Question) []templates.Option {
 		list[i].Letter = escalation.Key(i)
 	}
 	return list
+}
+
+// takenBack is what a call itself says about taking it back; nil for nothing.
+func takenBack(a escalation.Action) *bool {
+	switch {
+	case a.Effect == tools.EffectIrreversible:
+		return new(false)
+	case len(a.Reversals) > 0, !a.Effect.Writes():
+		return new(true)
+	}
+	return nil
 }
 
 // masked finds what was redacted. Arguments with such parts can't be edited:

@@ -260,12 +260,18 @@ func (r reader) text(q escalation.Question, path, text string) string {
 	return text
 }
 
-// title of an approval is what would be done, in the reader's language.
+// title of an approval is what would be done, in the reader's language, and what
+// may have been done is a part of the server's own sentence.
 func (r reader) title(q escalation.Question) string {
-	if a := q.ActionRequest; a != nil {
-		return r.action(*a).Sentence
+	a := q.ActionRequest
+	if a == nil {
+		return r.text(q, "title", q.Title)
 	}
-	return r.text(q, "title", q.Title)
+	what := r.action(*a).Sentence
+	if m, ours := q.Sentences["title"]; ours {
+		return r.say(m.Key, "what", what)
+	}
+	return what
 }
 
 // line is what a call did, in words.

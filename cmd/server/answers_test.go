@@ -158,6 +158,14 @@ def reply(s):
 	if s.Outcome != sessions.Done {
 		t.Errorf("outcome %s", s.Outcome)
 	}
+	// A person's time to decide is no time that a call stood in line.
+	var queued []int
+	if err := p.pool.QueryRow(t.Context(), `select array_agg(queued_ms) from tool_calls where session_id = $1`, session).Scan(&queued); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Min(queued) < 0 || slices.Max(queued) > 600_000 {
+		t.Errorf("calls were queued for %v ms", queued)
+	}
 }
 
 // Two people answer the two questions of one session at the same moment: the

@@ -188,7 +188,9 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 	}
 	step := sessions.Step{}
 	e := ended{Result: tools.Recorded{Result: out.Result}, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format), Stored: out.Kept != ""}
-	if len(out.Attempts) > 0 {
+	// What another worker planned stood in no line of this one's: a person may
+	// have thought about it for days.
+	if len(out.Attempts) > 0 && !c.plannedAt.IsZero() {
 		e.QueuedMS = max(0, millis(out.Attempts[0].StartedAt.Sub(c.plannedAt)))
 	}
 	if len(out.Attempts) != 1 || !out.Result.OK() {

@@ -15,8 +15,12 @@ const (
 // DoubtDraft makes the question what became of a call that can't be taken back
 // and whose outcome is not known: nobody but a person can say.
 func DoubtDraft(plan tools.Plan, spec tools.Spec, k Known) Draft {
-	q := ownQuestion(k, i18n.Say("escalation.doubt.title", "what", action(plan, spec, k.Redact).title()),
+	a := action(plan, spec, k.Redact)
+	q := ownQuestion(k, i18n.Say("escalation.doubt.title", "what", a.title()),
 		i18n.Say("escalation.doubt.question"), i18n.Say("escalation.doubt.problem"))
+	// Whoever has it run again has to see what runs. It is no approval: the call
+	// has one already, if it needs one, and none like it gets one.
+	q.ActionRequest = a
 	q.offer(DoubtHappened, i18n.Say("escalation.doubt.happened"), i18n.Say("escalation.doubt.happened_then"))
 	q.offer(DoubtAgain, i18n.Say("escalation.doubt.again"), i18n.Say("escalation.doubt.again_then"))
 	q.offer(DoubtSkip, i18n.Say("escalation.doubt.skip"), i18n.Say("escalation.doubt.skip_then"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -257,8 +258,8 @@ func columnsOfEnded(ended []EndedCall) (cols endedColumns) {
 		cols.tools, cols.services = append(cols.tools, c.Tool), append(cols.services, c.Service)
 		cols.statuses, cols.errorTypes = append(cols.statuses, c.Status), append(cols.errorTypes, c.ErrorType)
 		cols.effects, cols.attempts = append(cols.effects, c.Effect), append(cols.attempts, int32(c.Attempts))
-		cols.queued = append(cols.queued, int32(c.Queued.Milliseconds()))
-		cols.duration = append(cols.duration, int32(c.Duration.Milliseconds()))
+		cols.queued = append(cols.queued, fits(c.Queued))
+		cols.duration = append(cols.duration, fits(c.Duration))
 		cols.sizes = append(cols.sizes, c.Bytes)
 		if c.StartedAt.IsZero() {
 			cols.started = append(cols.started, nil)
@@ -267,6 +268,11 @@ func columnsOfEnded(ended []EndedCall) (cols endedColumns) {
 		}
 	}
 	return cols
+}
+
+// fits is a span in milliseconds as its column holds it, 24 days at most.
+func fits(d time.Duration) int32 {
+	return int32(min(max(0, d.Milliseconds()), math.MaxInt32))
 }
 
 func (c endedColumns) args() []any {

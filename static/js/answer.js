@@ -41,6 +41,7 @@ function asking(form) {
     }
     if (prompt && event.timeStamp - since < settle) {
       event.preventDefault();
+      since = event.timeStamp; // presses that come one upon the other are one
       return;
     }
     if (prompt) {
@@ -100,9 +101,12 @@ export function startAnswers(root) {
     drafting(form);
     seeing(form);
     form.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.isComposing || !(event.ctrlKey || event.metaKey)) return;
-      event.preventDefault();
-      form.requestSubmit();
+      if (event.key !== "Enter" || event.isComposing) return;
+      const send = event.ctrlKey || event.metaKey;
+      // A key that is held down is one press, whatever it is held on. In the
+      // note it makes lines.
+      if (send || (event.repeat && !event.target.matches("textarea"))) event.preventDefault();
+      if (send && !event.repeat) form.requestSubmit();
     });
   }
   // What a wide screen shows anyway is open for screen readers too.

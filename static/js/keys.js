@@ -94,7 +94,8 @@ export function startKeys(root) {
     prefix = "";
     if (found) {
       event.preventDefault();
-      found.act();
+      // Held down, a key goes on through a list, and presses nothing again.
+      if (!event.repeat || !found.control) found.act();
     } else if (document.querySelector(`[data-key^="${CSS.escape(key)} "]`)) {
       prefix = key + " ";
       forget = setTimeout(() => (prefix = ""), 1500);

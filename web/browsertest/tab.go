@@ -13,11 +13,13 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 //go:embed testdata/axe/axe.min.js
@@ -254,6 +256,31 @@ func (tab *Tab) click(selector string) chromedp.Action[chromedp.Void] {
 func (tab *Tab) Press(keys string) {
 	tab.t.Helper()
 	tab.do(chromedp.KeyEvent(keys))
+}
+
+// Hold presses a key and keeps it down, as a keyboard repeats it, until the
+// JavaScript expression is true; then it lets go. What the page doesn't take of
+// a press does what the browser does with it, as in Press.
+func (tab *Tab) Hold(key rune, until string, options ...chromedp.KeyOption) {
+	tab.t.Helper()
+	strokes := kb.Encode(key)
+	down, up := *strokes[0], *strokes[len(strokes)-1]
+	for _, option := range options {
+		option(&down)
+		option(&up)
+	}
+	if down.Modifiers == 0 && len(strokes) == 3 {
+		down.Text = strokes[1].Text // so it is typed only if the page lets it
+	}
+	began := time.Now()
+	for held := false; !held; held = Eval[bool](tab, until) {
+		if time.Since(began) > patience {
+			tab.t.Fatalf("%s: held a key until %s, in vain", tab.look, until)
+		}
+		tab.do(call(input.DispatchKeyEvent, down))
+		down.AutoRepeat = new(true)
+	}
+	tab.do(call(input.DispatchKeyEvent, up))
 }
 
 // PressToLoad presses keys and waits for the page that this leads to.
