@@ -176,7 +176,7 @@ func TestRowsAreFiltered(t *testing.T) {
 	}
 }
 
-// R: F9, E6, X6 — all that can be opened of a call.
+// R: F9, E6, X6, L7 — all that can be opened of a call.
 func TestACallIsOpenedOnAPageOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -204,7 +204,8 @@ func TestACallIsOpenedOnAPageOfItsOwn(t *testing.T) {
 		}
 	}
 	part := page.one("div[data-part]")
-	part.says("1 value hidden", "9007199254740993", "Formatted", "What the model saw", "Full, without secrets", "read_only")
+	part.says("1 value hidden", "9007199254740993", "Formatted", "What the model saw", "Full, without secrets", "read_only",
+		"Queued <0.1 s", "In the tool <0.1 s", "Between tries <0.1 s", "Forming the output <0.1 s", "In all <0.1 s")
 	part.one("table.output").says("n", "key", "9007199254740993", "•••")
 	if text, _ := part.one("button[data-copy]").attr("data-copy"); !strings.Contains(text, "9007199254740993") {
 		t.Errorf("for the clipboard: %s", text)
