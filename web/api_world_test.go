@@ -134,7 +134,7 @@ func (w *worker) end(tool string, result tools.Result, attempts []tools.Attempt,
 		StartedAt: time.Now()}
 	w.write(sessions.Step{
 		Events: []sessions.NewEvent{{Type: sessions.CallEnded, Turn: 1, Step: w.steps, Call: n,
-			Data: map[string]any{"result": result, "attempts": attempts, "queued_ms": 1, "total_ms": 12, "stored": kept != ""}}},
+			Data: map[string]any{"result": result, "attempts": attempts, "queued_ms": 1, "run_ms": 7, "wait_ms": 4, "format_ms": 1, "total_ms": 12, "stored": kept != ""}}},
 		Ended: []sessions.EndedCall{row},
 	})
 	for i, line := range strings.SplitAfter(kept, "\n") {

@@ -77,8 +77,16 @@ func (t *timeline) callFacts(p tools.Plan, d callEnded) (facts []templates.Pair)
 	add("call.fact_effect", string(p.Effect))
 	add("call.fact_service", p.Service)
 	add("call.fact_policy", p.Policy)
-	if d.QueuedMS > 0 {
-		add("call.fact_queued", t.r.span(int64(time.Duration(d.QueuedMS)*time.Millisecond)))
+	for _, phase := range []struct {
+		key string
+		ms  int64
+	}{
+		{"call.fact_queued", d.QueuedMS}, {"call.fact_running", d.RunMS}, {"call.fact_waiting", d.WaitMS},
+		{"call.fact_format", d.FormatMS}, {"call.fact_total", d.QueuedMS + d.TotalMS},
+	} {
+		if phase.ms > 0 {
+			add(phase.key, t.r.span(int64(time.Duration(phase.ms)*time.Millisecond)))
+		}
 	}
 	return facts
 }

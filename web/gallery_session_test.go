@@ -250,8 +250,5 @@ func (s sample) prompt(ctx context.Context) t.PromptPage {
 	f := s.frame(t.SectionSessions, i18n.T(ctx, "prompt.title"))
 	f.Back = "/sessions/ses_1"
 	text := "You work inside a harness.\n\n# Results\n\n" + strings.Repeat("- `error`: nothing was returned. `error_type` and `message` say what happened, `causes` why.\n", 12) + "\n# Your work\n\nYou settle refunds <b>not markup</b>.\n"
-	return t.PromptPage{Frame: f, Text: text, Facts: []t.Pair{
-		{Name: i18n.T(ctx, "prompt.contract"), Value: i18n.T(ctx, "prompt.version", "version", "2")},
-		{Name: i18n.T(ctx, "prompt.instructions"), Value: i18n.T(ctx, "fact.agent_version", "agent", "refunds-desk", "version", "3")},
-	}}
+	return t.PromptPage{Frame: f, Text: text, Of: i18n.T(ctx, "prompt.of", "contract", "2", "agent", "refunds-desk", "version", "3")}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"baton/internal/definition"
 	"baton/templates"
 )
 
@@ -30,15 +29,8 @@ func (s *site) showPrompt(c echo.Context) error {
 		return err
 	}
 	text, contract := s.Prompt(agent.Agent)
-	p := templates.PromptPage{Frame: s.frame(c, templates.SectionSessions, r.say("prompt.title")), Text: text, Facts: r.promptFacts(agent, contract)}
+	p := templates.PromptPage{Frame: s.frame(c, templates.SectionSessions, r.say("prompt.title")), Text: text,
+		Of: r.say("prompt.of", "contract", fmt.Sprint(contract), "agent", r.agent(agent.Slug), "version", fmt.Sprint(agent.Number))}
 	p.Back = templates.SessionURL(v.ID.String())
 	return page(c, http.StatusOK, templates.PromptView(p))
-}
-
-// promptFacts say which texts it is made of.
-func (r reader) promptFacts(agent definition.Version, contract int) []templates.Pair {
-	return []templates.Pair{
-		{Name: r.say("prompt.contract"), Value: r.say("prompt.version", "version", fmt.Sprint(contract))},
-		{Name: r.say("prompt.instructions"), Value: r.say("fact.agent_version", "agent", r.agent(agent.Slug), "version", fmt.Sprint(agent.Number))},
-	}
 }

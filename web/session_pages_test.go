@@ -176,7 +176,7 @@ func TestRowsAreFiltered(t *testing.T) {
 	}
 }
 
-// R: F9, E6, X6 — all that can be opened of a call.
+// R: F9, E6, X6, L7 — all that can be opened of a call.
 func TestACallIsOpenedOnAPageOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -204,7 +204,8 @@ func TestACallIsOpenedOnAPageOfItsOwn(t *testing.T) {
 		}
 	}
 	part := page.one("div[data-part]")
-	part.says("1 value hidden", "9007199254740993", "Formatted", "What the model saw", "Full, without secrets", "read_only")
+	part.says("1 value hidden", "9007199254740993", "Formatted", "What the model saw", "Full, without secrets", "read_only",
+		"Queued <0.1 s", "In the tool <0.1 s", "Between tries <0.1 s", "Forming the output <0.1 s", "In all <0.1 s")
 	part.one("table.output").says("n", "key", "9007199254740993", "•••")
 	if text, _ := part.one("button[data-copy]").attr("data-copy"); !strings.Contains(text, "9007199254740993") {
 		t.Errorf("for the clipboard: %s", text)
@@ -412,9 +413,9 @@ func TestTheSystemPromptIsShownAsItIsSent(t *testing.T) {
 	at := templates.PromptURL(worker.session.String())
 	session := w.as("supervisor").get(templates.SessionURL(worker.session.String())).markup(t)
 	session.one("aside a[href=\"" + at + "\"]").says("told first")
-	for lang, words := range map[string][2]string{"en": {"Contract version 7", "Instructions DESK, version 1"}, "zh-Hans": {"约定 版本 7", "指令 DESK，第 1 版"}} {
+	for lang, words := range map[string][2]string{"en": {"Contract, version 7.", "Instructions of DESK, version 1."}, "zh-Hans": {"约定版本 7", "DESK 的指令，版本 1"}} {
 		reply := w.as("viewer").get(at, "Accept-Language", lang)
-		reply.markup(t).one("dl.pairs").says(words[0], words[1])
+		reply.markup(t).one("div.page-body").says(words[0], words[1])
 		if want := ">" + html.EscapeString("The contract.\n"+agent.Agent.Instructions) + "</pre>"; !strings.Contains(reply.body, want) {
 			t.Errorf("%s: it lacks %q", lang, want)
 		}

@@ -156,6 +156,9 @@ type (
 		Result   tools.Result    `json:"result"`
 		Attempts []tools.Attempt `json:"attempts"`
 		QueuedMS int64           `json:"queued_ms"`
+		RunMS    int64           `json:"run_ms"`
+		WaitMS   int64           `json:"wait_ms"`
+		FormatMS int64           `json:"format_ms"`
 		TotalMS  int64           `json:"total_ms"`
 		Stored   bool            `json:"stored"`
 	}

@@ -132,6 +132,10 @@ func TestHeldCallsOfOneReplyAreDecidedOneByOne(t *testing.T) {
 def reply(s):
     if s.step == 0:
         return [call("look", n = 1), call("send", amount = 1, to = "a"), call("send", amount = 2, to = "b"), call("send", amount = 3, to = "c")]
+    if [r.call_id for r in s.last] != ["call_1", "call_2", "call_3", "call_4"]:
+        fail("the results come as %s" % [r.call_id for r in s.last])
+    if [r.error_type for r in s.last] != [None, None, "permission_denied", None]:
+        fail("they came out as %s" % [r.error_type for r in s.last])
     return [finish("Done what was allowed.", evidence = [r.call_id for r in s.results if r.status == "success"],
         unresolved = [r.message for r in s.results if r.status == "error"])]
 `, "escalation: {hold: 0s}")

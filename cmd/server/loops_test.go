@@ -128,3 +128,48 @@ func TestCancellingASessionWithdrawsTheQuestionAboutItsLoop(t *testing.T) {
 		t.Errorf("the question is %s", q.Status)
 	}
 }
+
+// Once more is exactly once, however it is asked for, and whoever asks for more
+// is asked about again.
+// R: P6, X4, A8
+func TestOnceMoreAfterALoopIsExactlyOnce(t *testing.T) {
+	t.Parallel()
+	p := working(t)
+	for name, after := range map[string]string{
+		"again and again": `return [call("look", order = 48)]`,
+		"twice at once":   `return [call("look", order = 48), call("look", order = 48)]`,
+	} {
+		before := len(p.witness.ran("look"))
+		session := p.start(strings.Replace(stubborn, "AFTER", after, 1), "escalation: {hold: 0s}")
+		for ran := 4; ran < 6; ran++ {
+			q := p.questions(session, 1)[0]
+			if got := len(p.witness.ran("look")) - before; got != ran || q.Trigger != escalation.PoisonLoop {
+				t.Fatalf("%s: it ran %d times when %s was asked, want %d", name, got, q.Trigger, ran)
+			}
+			p.answer("responder", q, choose(q, escalation.LoopAgain))
+			p.until(session, "asked anew", func(s sessions.Session) bool { return s.OpenQuestions == 1 && len(p.allQuestions(session)) == ran-2 })
+		}
+		q := p.questions(session, 1)[0]
+		p.answer("responder", q, choose(q, escalation.LoopStop))
+		p.untilStatus(session, sessions.Failed)
+		if got := len(p.witness.ran("look")) - before; got != 6 {
+			t.Errorf("%s: it ran %d times, want 6", name, got)
+		}
+	}
+}
+
+// What brings something new at last is free again.
+// R: P6
+func TestOnceMoreThatHelpsFreesTheTool(t *testing.T) {
+	t.Parallel()
+	p := working(t)
+	session := p.start(strings.Replace(stubborn, "AFTER", `n = len(s.results)
+    if n < 8:
+        return [call("look", order = 48, note = s.decision.message + str(n))]
+    return [finish("I looked.", evidence = [s.last[0].call_id])]`, 1), "escalation: {hold: 0s}")
+	q := p.questions(session, 1)[0]
+	p.answer("responder", q, decide.Answer{Version: q.Version, Type: escalation.Choose, Option: escalation.LoopAgain, Message: "Look in the other drawer."})
+	if s := p.untilStatus(session, sessions.Completed); s.Outcome != sessions.Done || len(p.witness.ran("look")) != 7 {
+		t.Errorf("the session ended %s after %d looks", s.Outcome, len(p.witness.ran("look")))
+	}
+}

@@ -186,6 +186,7 @@ func (s *sitting) put(ctx context.Context, list []question) (done bool, err erro
 		return false, s.unread(ctx)
 	}
 	if err == nil {
+		s.logAsked(list)
 		s.w.Live.Tell(append(questions, live.Of(s.row.ID))...)
 	}
 	return true, err

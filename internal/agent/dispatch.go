@@ -187,7 +187,8 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 		return nil
 	}
 	step := sessions.Step{}
-	e := ended{Result: tools.Recorded{Result: out.Result}, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format), Stored: out.Kept != ""}
+	e := ended{Result: tools.Recorded{Result: out.Result}, TotalMS: millis(out.Phases.Execute + out.Phases.Wait + out.Phases.Format),
+		RunMS: millis(out.Phases.Execute), WaitMS: millis(out.Phases.Wait), FormatMS: millis(out.Phases.Format), Stored: out.Kept != ""}
 	// What another worker planned stood in no line of this one's: a person may
 	// have thought about it for days.
 	if len(out.Attempts) > 0 && !c.plannedAt.IsZero() {
@@ -209,7 +210,11 @@ func (s *sitting) writeResult(ctx context.Context, c *call, out tools.Outcome) e
 		also = append(also, func(ctx context.Context, tx pgx.Tx) error { return sessions.DropSealedTx(ctx, tx, name) })
 	}
 	s.w.Breakers.Ended(context.WithoutCancel(ctx), c.plan.Service, c.plan.Call.Tool, out.Result)
+	writing := time.Now()
 	err := s.tellApplied(c, s.write(ctx, step, also...))
+	if err == nil {
+		s.logFed(c, e, out.Phases, millis(time.Since(writing)))
+	}
 	if errors.Is(err, sessions.ErrLost) {
 		// Another worker has settled the call by now. What this one found is kept
 		// beside, for people to see, and changes nothing.

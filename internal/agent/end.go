@@ -40,6 +40,10 @@ func (s *sitting) end(ctx context.Context, status sessions.Status, f *failure) e
 			e.Failure = encode(f)
 		}
 		err := s.w.endAndWithdraw(ctx, s.lease, e)
+		if err == nil {
+			s.logEvents(ctx, step.Events)
+			s.logEnded(status, f)
+		}
 		if !errInbox(err) {
 			return err
 		}

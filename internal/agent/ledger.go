@@ -60,9 +60,14 @@ type ended struct {
 	// Attempts are told if there was more than one, or if the one failed: of a
 	// plain success the row of the call tells all that there is.
 	Attempts []tools.Attempt `json:"attempts,omitempty"`
-	QueuedMS int64           `json:"queued_ms,omitempty"`
-	TotalMS  int64           `json:"total_ms,omitempty"`
-	Stored   bool            `json:"stored,omitempty"` // more of the output can be read
+	// Where the time went: before it ran, in the tool, between attempts, in forming
+	// the output; TotalMS is all of it but the first.
+	QueuedMS int64 `json:"queued_ms,omitempty"`
+	RunMS    int64 `json:"run_ms,omitempty"`
+	WaitMS   int64 `json:"wait_ms,omitempty"`
+	FormatMS int64 `json:"format_ms,omitempty"`
+	TotalMS  int64 `json:"total_ms,omitempty"`
+	Stored   bool  `json:"stored,omitempty"` // more of the output can be read
 }
 
 // modelFailed is model.failed: the model gave no usable reply.

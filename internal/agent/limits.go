@@ -208,7 +208,7 @@ func (s *sitting) facts() tools.Facts {
 	now := time.Now()
 	f := tools.Facts{
 		Tools: s.registry, Now: now, Breakers: s.w.Breakers.Facts(now), Step: s.st.steps + 1, Keys: s.w.Keys,
-		Policy: s.version.Agent.Permission, Circuit: &s.st.circuit, Rested: s.rested(), Cancelled: s.cancel,
+		Policy: s.version.Agent.Permission, Circuit: &s.st.circuit, Rested: s.rested(0), Cancelled: s.cancel,
 	}
 	for _, a := range s.st.approvals {
 		f.Approvals = append(f.Approvals, a.Approval)
@@ -225,9 +225,11 @@ func (s *sitting) facts() tools.Facts {
 }
 
 // factsFor are those for a call that has been counted already: it doesn't stand
-// in its own way, nor do those of its reply that come after it.
+// in its own way, nor do those of its reply that come after it; and if it is the
+// one more try that a person allowed, it is still that.
 func (s *sitting) factsFor(c *call) tools.Facts {
 	f := s.facts()
+	f.Rested = s.rested(c.plan.Call.N)
 	for i := range f.Ceilings {
 		switch f.Ceilings[i].Name {
 		case limitCalls, limitTurnCalls:

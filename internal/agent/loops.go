@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,9 +40,66 @@ func (s *sitting) addMeasures(step *sessions.Step) {
 	}
 }
 
+// once is what people let an agent try one more time after a loop. When that is
+// used the same calls are kept back again, until they bring something new or a
+// person speaks; and the next that is kept back is asked about.
+type once struct {
+	measure tools.Measure
+	call    int // that it was used for; 0: it wasn't
+}
+
+const onceUsed = "It was repeated without getting anywhere; a person allowed one more try, and that was made."
+
+// rested are the calls that it is about.
+func (o *once) rested() []tools.Rested {
+	var alone tools.Loops
+	alone.Take(o.measure)
+	list := alone.Rested()
+	for i := range list {
+		list[i].Reason = onceUsed
+	}
+	return list
+}
+
+// covers says whether a call is of those.
+func (o *once) covers(p tools.Plan) bool {
+	return slices.ContainsFunc(o.rested(), func(r tools.Rested) bool {
+		return r.Tool == p.Call.Tool && (r.Loose == "" || r.Loose == p.Loose)
+	})
+}
+
+// about says whether what is rested is that.
+func (o *once) about(r tools.Rested) bool {
+	return r.UntilStep == 0 && slices.ContainsFunc(o.rested(), func(k tools.Rested) bool {
+		return k.Tool == r.Tool && (k.Loose == r.Loose || k.Loose == "")
+	})
+}
+
+// usesOnce says whether a call that was just planned is the one more try.
+func (s *state) usesOnce(p tools.Plan) bool {
+	return s.once != nil && s.once.call == 0 && p.Verdict != tools.Ended && s.once.covers(p)
+}
+
+// onceEnded looks what came of the one more try. The calls before it are
+// forgotten as far as loops go, so that it brought the same as they is seen here.
+func (s *state) onceEnded(c *call) {
+	if s.once == nil || s.once.call != c.plan.Call.N || !c.result.OK() {
+		return
+	}
+	for n, before := range s.ended {
+		if n < c.plan.Call.N && before.plan.Exact == c.plan.Exact && before.result.OK() && bytes.Equal(before.result.Data(), c.result.Data()) {
+			s.loops.Take(s.once.measure)
+			return
+		}
+	}
+}
+
 // loopNoted takes what was done against a loop.
 func (s *state) loopNoted(n notice) {
 	s.loops.Take(*n.Loop)
+	if n.Said == escalation.LoopAgain {
+		s.once = &once{measure: *n.Loop}
+	}
 	if n.Loop.Rung == tools.RungAsk {
 		s.asking = &asking{loop: n.Loop, turn: s.turn, step: s.steps, call: n.Loop.Calls[len(n.Loop.Calls)-1]}
 	}
@@ -117,7 +175,9 @@ func loopAnswered(m tools.Measure, d *escalation.Decision) notice {
 	}
 	switch n.Said {
 	case escalation.LoopAgain:
-		n.Text = "A person lets you try " + m.Tool + " once more. Do as they say, and don't repeat it if it fails again."
+		m.Rung, m.UntilStep = tools.RungRest, 0
+		n.Loop = &m
+		n.Text = "A person lets you try " + m.Tool + " exactly once more. Do as they say. If it comes out the same, such calls are refused again: take another way then."
 	case escalation.LoopStop:
 		n.Text, n.End = "A person stopped the session.", &failure{Code: "loop_stopped"}
 	default:
@@ -131,8 +191,18 @@ func loopAnswered(m tools.Measure, d *escalation.Decision) notice {
 	return n
 }
 
-// rested are the tools that are to be let alone, for Prepare.
-func (s *sitting) rested() []tools.Rested {
+// rested are the tools that are to be let alone, for Prepare of the call with a
+// number, 0 for one that has none yet.
+func (s *sitting) rested(n int) []tools.Rested {
 	list := s.st.loops.Rested()
+	if o := s.st.once; o != nil {
+		free := o.call == 0 || o.call == n
+		list = slices.DeleteFunc(list, func(r tools.Rested) bool { return free && o.about(r) })
+		for i := range list {
+			if o.about(list[i]) {
+				list[i].Reason = onceUsed
+			}
+		}
+	}
 	return slices.DeleteFunc(list, func(r tools.Rested) bool { return r.UntilStep > 0 && r.UntilStep <= s.st.steps+1 })
 }

@@ -106,10 +106,11 @@ func (h *house) deps() agent.Deps {
 				return m.(llm.Model), nil
 			}
 			m, err := scripted.Compile("test.star", v.Playbook)
-			if err == nil {
-				compiled.Store(v.Playbook, m)
+			if err != nil {
+				return nil, err
 			}
-			return m, err
+			compiled.Store(v.Playbook, strict{m})
+			return strict{m}, nil
 		},
 		Redactor: func(context.Context, id.Session) (*redact.Redactor, error) {
 			return redact.New(redact.Options{Key: []byte("k")})
@@ -117,7 +118,48 @@ func (h *house) deps() agent.Deps {
 	}
 }
 
+// strict is a provider that takes no conversation in which a call is without its
+// one result, or a result without its call, or arguments are no JSON.
+type strict struct{ llm.Model }
+
+func (m strict) Next(ctx context.Context, req llm.Request) (llm.Reply, error) {
+	if fault := unpaired(req.Messages); fault != "" {
+		return llm.Reply{}, &llm.Error{Kind: llm.Script, Status: 400, Message: fault}
+	}
+	return m.Model.Next(ctx, req)
+}
+
+func unpaired(messages []llm.Message) string {
+	var due []tools.Call
+	seen := map[string]bool{}
+	for i, m := range messages {
+		switch {
+		case m.Role == llm.RoleResult:
+			if len(due) == 0 || m.Result.ProviderID != fmt.Sprintf("call_%d", due[0].N) || seen[m.Result.ProviderID] {
+				return fmt.Sprintf("message %d is a result of %s, for which no call waits", i, m.Result.ProviderID)
+			}
+			seen[m.Result.ProviderID], due = true, due[1:]
+		case len(due) > 0:
+			return fmt.Sprintf("message %d comes before the result of call %d", i, due[0].N)
+		case m.Role == llm.RoleAssistant:
+			due = m.Calls
+			for _, c := range m.Calls {
+				if len(c.Args) > 0 && !json.Valid(c.Args) {
+					return fmt.Sprintf("the arguments of call %d are no JSON", c.N)
+				}
+			}
+		}
+	}
+	if len(due) > 0 {
+		return fmt.Sprintf("call %d has no result", due[0].N)
+	}
+	return ""
+}
+
 var agents atomic.Int64
+
+// use has a worker of the given kind do the work from here on.
+func (h *house) use(deps agent.Deps) { h.worker = agent.NewWorker(deps) }
 
 // start starts a session of a new agent with this playbook. Lines of yaml are
 // added to the agent's definition.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +28,7 @@ type sitting struct {
 	model    llm.Model
 	redactor *redact.Redactor
 	runner   tools.Runner
+	logger   *slog.Logger
 	view     *view // of the conversation, as the model is sent it
 
 	began         time.Time
@@ -109,6 +111,7 @@ func (s *sitting) write(ctx context.Context, step sessions.Step, also ...func(ct
 	if err != nil {
 		return err
 	}
+	s.logEvents(ctx, step.Events)
 	s.cancel, s.pause = written.CancelRequested, written.PauseRequested
 	if written.Inbox > s.lease.Seen {
 		return s.readInbox(ctx, written.Inbox)

@@ -24,6 +24,7 @@ type state struct {
 	usage                llm.Usage
 	circuit              tools.Circuit
 	loops                tools.Loops
+	once                 *once    // one more try that people allowed; nil as a rule
 	asking               *asking  // a question of the harness's own; nil as a rule
 	stopped              *failure // a person stopped it there
 	allowance            allowance
@@ -209,6 +210,7 @@ func (s *state) personSpoke() {
 	s.turnSteps, s.turnCalls, s.finishesRefused, s.asksRefused, s.badReplies, s.modelTries = 0, 0, 0, 0, 0, 0
 	s.circuit.PersonSpoke()
 	s.loops.PersonSpoke()
+	s.once = nil
 	s.allowance.newTurn(false)
 	s.row = row{}
 	if s.asking != nil && s.asking.question.IsZero() {
@@ -261,6 +263,9 @@ func (s *state) replied(d replied) {
 		s.calls++
 		s.turnCalls++
 		s.current = append(s.current, &call{plan: p, step: s.steps, turn: s.turn, started: starts[p.Call.N]})
+		if s.usesOnce(p) {
+			s.once.call = p.Call.N
+		}
 		if p.Verdict == tools.Ready {
 			s.useApproval(p.Approval)
 		}
@@ -310,6 +315,7 @@ func (s *state) callEnded(n int, d ended) {
 	s.circuit.Observe(seen)
 	if counted(seen.Tool) {
 		s.loops.Observe(seen)
+		s.onceEnded(c)
 	}
 	if s.row.observe(seen); s.row.stale == 0 {
 		delete(s.allowance.told, limitRow)

@@ -47,6 +47,9 @@ func (s *sitting) step(ctx context.Context) (done bool, err error) {
 		}
 		return s.modelFailed(ctx, &llm.Error{Kind: kind, Message: "the reply was " + string(reply.Stop)})
 	}
+	if tries := s.st.modelTries; tries > 0 {
+		s.log().Warn("model answered after repeats", "attempts", tries+1)
+	}
 	plans := s.plan(reply)
 	record := replied{
 		Text: s.redactor.String(clean.Text(reply.Text)), Stop: unexpected(reply), MS: millis(took), Plans: slices.Clone(plans), Start: starts(plans),
@@ -78,6 +81,7 @@ func unexpected(r llm.Reply) llm.StopReason {
 func (s *sitting) plan(reply llm.Reply) []tools.Plan {
 	facts := s.facts()
 	var plans []tools.Plan
+	used := false
 	for i, c := range reply.Calls {
 		c.N = s.st.calls + i + 1
 		c.ProviderID = "" // ours are unique; the provider's may not be
@@ -87,6 +91,9 @@ func (s *sitting) plan(reply llm.Reply) []tools.Plan {
 		c.Cut = c.Cut || reply.Stop == llm.StopMaxTokens && i == len(reply.Calls)-1
 		p := tools.Prepare(c, facts)
 		advance(&facts, p)
+		if !used && s.st.usesOnce(p) {
+			used, facts.Rested = true, append(facts.Rested, s.st.once.rested()...)
+		}
 		plans = append(plans, p)
 	}
 	return plans
@@ -158,6 +165,7 @@ func (s *sitting) modelFailed(ctx context.Context, e *llm.Error) (done bool, err
 		wait = max(e.RetryAfter, fullJitter(s.w.ModelBackoff, try))
 		record.WaitMS = millis(wait)
 	}
+	s.logModelFailed(record)
 	s.st.modelFailed(record)
 	err = s.write(ctx, sessions.Step{Events: []sessions.NewEvent{{
 		Type: sessions.ModelFailed, Turn: s.st.turn, Step: s.st.steps, Data: record}}})
@@ -212,6 +220,9 @@ func (s *sitting) addEnded(step *sessions.Step, c *call, e ended, bytes int64, a
 	}
 	step.Events = append(step.Events, sessions.NewEvent{Type: sessions.CallEnded, Turn: c.turn, Step: c.step, Call: p.Call.N, Data: e})
 	step.Ended = append(step.Ended, row)
+	if len(attempts) == 0 {
+		s.logRefused(c, e.Result.Result)
+	}
 	s.st.callEnded(p.Call.N, e)
 	s.addMeasures(step)
 }

@@ -219,6 +219,9 @@ func (w *Worker) run(ctx context.Context, lease *sessions.Lease, row sessions.Se
 			s.cancel, err = true, nil
 			ctx = context.WithoutCancel(ctx) //nolint:fatcontext // once: s.cancel ends the loop
 		}
+		if err == nil && done && s.st.over {
+			s.logEnded(sessions.Completed, nil)
+		}
 		if err != nil || done {
 			return err
 		}
