@@ -27,6 +27,7 @@ function check() {
 }
 
 function submit(event) {
+  if (event.target.matches("[data-leaves]")) sessionStorage.clear();
   const form = within(event);
   if (!form) return;
   if (sent || !navigator.onLine) return event.preventDefault();
@@ -50,7 +51,9 @@ function submit(event) {
   sent = true;
 }
 
-const draftOf = (question) => "draft:" + question;
+// A tab may have another person in it tomorrow.
+const me = () => `draft:${document.querySelector(".app")?.dataset.me}:`;
+const draftOf = (question) => me() + question;
 const keptOf = (question) => JSON.parse(sessionStorage.getItem(draftOf(question)) ?? "{}");
 const textsOf = (form) => [...form.querySelectorAll("textarea, input[type=text], input[type=date], select")];
 
@@ -102,6 +105,8 @@ function fit() {
 /** Takes care of the form that has come to the page, or of what has come in its
  *  place. */
 export function meetForm() {
+  if (!document.querySelector(".app")) return; // signing in again: who it will be is not known yet
+  for (const key of Object.keys(sessionStorage)) if (!key.startsWith(me())) sessionStorage.removeItem(key);
   for (const { dataset } of document.querySelectorAll("[data-answered]")) sessionStorage.removeItem(draftOf(dataset.answered));
   document.querySelectorAll("[data-kept]").forEach(showKept);
   if (!form()) return;
