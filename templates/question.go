@@ -210,6 +210,7 @@ type Choice struct{ Value, Label string }
 // the question is still the one that was read (Chosen).
 type Draft struct {
 	Option, Message, Other string
+	Fields                 []Pair // what was filled in or changed
 	Chosen                 bool
 }
 

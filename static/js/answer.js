@@ -29,6 +29,10 @@ function check() {
 function submit(event) {
   if (event.target.matches("[data-leaves]")) sessionStorage.clear();
   const form = within(event);
+  if (event.target.action.endsWith("/undo")) { // nor is an answer taken back twice
+    if (sent) event.preventDefault();
+    sent = true;
+  }
   if (!form) return;
   if (sent || !navigator.onLine) return event.preventDefault();
   const chosen = form.querySelector("[name=option]:checked");
