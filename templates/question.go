@@ -210,6 +210,7 @@ type Choice struct{ Value, Label string }
 // the question is still the one that was read (Chosen).
 type Draft struct {
 	Option, Message, Other string
+	Fields                 []Pair // what was filled in or changed
 	Chosen                 bool
 }
 
@@ -292,6 +293,15 @@ func (k Kind) mark() (icon, tone string) {
 
 // open says whether an answer can be given now, by this reader.
 func (q Question) open() bool { return q.Status == StatusPending && q.MayAnswer }
+
+// answered marks that the reader's answer is in: what they had written for it
+// needs to be kept no longer. Beside a colleague's answer it is.
+func (q Question) answered() templ.Attributes {
+	if !q.Decision.Mine {
+		return nil
+	}
+	return templ.Attributes{"data-answered": q.ID}
+}
 
 func (q Question) state(ctx context.Context) Chip {
 	switch q.Status {

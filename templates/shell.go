@@ -35,6 +35,7 @@ func Sections() []Section { return []Section{SectionInbox, SectionSessions, Sect
 
 // Me is the signed-in person.
 type Me struct {
+	ID   string
 	Name string
 }
 

@@ -182,9 +182,11 @@ func (s *site) notTaken(c echo.Context, f answerForm, cause error) error {
 	r := reader{ctx: c.Request().Context(), actor: actorOf(c), now: time.Now()}
 	return s.questionPage(c, statusOf(p), e, func(q *templates.Question) {
 		q.Draft = templates.Draft{Option: f.option, Message: f.message, Other: f.other, Chosen: e.Version == f.version}
-		q.Form = refill(q.Form, f.fields)
-		for i := range q.Options {
-			q.Options[i].Fields = refill(q.Options[i].Fields, f.fields)
+		q.Draft.Fields = refill(q.Form, f.fields)
+		for _, o := range q.Options {
+			if changed := refill(o.Fields, f.fields); o.ID == f.option {
+				q.Draft.Fields = changed
+			}
 		}
 		switch {
 		case p.Code == "already_answered" && e.Decision != nil:
@@ -225,16 +227,6 @@ func (r reader) wrongFields(e escalation.Escalation, f answerForm, p *problem.Er
 		schema, values = a.Schema, filled(a.Schema, a.Args, argumentPrefix, f.fields)
 	}
 	return r.misfits(schema, values, wrong)
-}
-
-// refill puts back what was filled in.
-func refill(fields []templates.Field, form url.Values) []templates.Field {
-	for i, f := range fields {
-		if written, sent := form[f.Name]; sent {
-			fields[i].Value = written[0]
-		}
-	}
-	return fields
 }
 
 // answeredParameter names the question that was answered just now, on the page
@@ -311,26 +303,6 @@ func (r reader) toast(e escalation.Escalation) templates.Toast {
 		toast.Text = r.say("toast.answered", "what", what, "number", toast.Number)
 	}
 	return toast
-}
-
-// undoAnswer takes an answer back while it is held.
-func (s *site) undoAnswer(c echo.Context) error {
-	e, err := s.questionAt(c)
-	if err != nil {
-		return err
-	}
-	if err := readForm(c); err != nil {
-		return err
-	}
-	taken := e.Decision
-	if _, err = s.Desk.Undo(c.Request().Context(), actorOf(c), e.ID); err != nil {
-		return s.notTaken(c, answerForm{fields: url.Values{}}, err)
-	}
-	to := templates.EscalationURL(e.ID.String())
-	if taken != nil {
-		to += "?" + url.Values{undoneParameter: {taken.ID.String()}}.Encode()
-	}
-	return c.Redirect(http.StatusSeeOther, to)
 }
 
 // seeQuestion takes note that somebody who may answer has a question before

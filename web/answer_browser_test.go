@@ -72,8 +72,9 @@ func TestALetterChoosesAndEnterAnswers(t *testing.T) {
 	tab.PressToLoad("\r")
 	want(t, forms.form(t), map[string]string{"": "/inbox/esc_1/answer", "option": "refund_part", "version": "3", "confirm": "", "message": ""})
 	forms.nothing(t)
-	tab.PressToLoad("z")
+	tab.PressToLoad("zz") // taken back once
 	want(t, forms.form(t), map[string]string{"": "/inbox/esc_1/undo"})
+	forms.nothing(t)
 }
 
 // R: UI — what can't be undone is asked about twice, by name.

@@ -33,38 +33,12 @@ func (s *site) showQuestion(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	draft, err := s.undone(c, e)
+	again, err := s.undone(c, e)
 	if err != nil {
 		return err
 	}
-	return s.questionPage(c, http.StatusOK, e, func(q *templates.Question) { q.Draft = draft })
+	return s.questionPage(c, http.StatusOK, e, again)
 }
-
-// undone is the answer that the reader has just taken back, as a draft: they
-// should not have to write it anew.
-func (s *site) undone(c echo.Context, e escalation.Escalation) (draft templates.Draft, err error) {
-	name, err := id.Parse[id.Decision](c.QueryParam(undoneParameter))
-	if err != nil || name.IsZero() || e.Status != escalation.Pending {
-		return draft, nil //nolint:nilerr // nothing was taken back
-	}
-	r := reader{actor: actorOf(c)}
-	d, err := s.Escalations.Decision(c.Request().Context(), r.actor, name)
-	switch {
-	case problem.Is(err, "decision_not_found") || err == nil && (d.Escalation != e.ID || !r.own(d)):
-		return draft, nil
-	case err != nil:
-		return draft, err
-	}
-	if d.Type == escalation.Respond {
-		draft.Other = d.Message
-	} else {
-		draft.Message = d.Message
-	}
-	return draft, nil
-}
-
-// undoneParameter names the decision that was taken back just now.
-const undoneParameter = "undone"
 
 // questionPage shows a question after change.
 func (s *site) questionPage(c echo.Context, status int, e escalation.Escalation, change func(*templates.Question)) error {

@@ -89,7 +89,7 @@ func (s *site) frame(c echo.Context, section templates.Section, title string) te
 		Now:      time.Now(),
 	}
 	if actor.SignedIn() {
-		f.Me = &templates.Me{Name: actor.Name}
+		f.Me = &templates.Me{ID: actor.Person.String(), Name: actor.Name}
 		f.KeysOff = actor.KeysOff
 	}
 	return f

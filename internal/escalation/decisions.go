@@ -114,12 +114,15 @@ type DecisionFilter struct {
 	Since   time.Time
 	Before  id.Decision // the last one of the page before
 	Limit   int
+
+	Escalation id.Escalation
 }
 
 const sqlDecisions = sqlDecision + `
 where ($1::uuid[] is null or d.team_id = any($1)) and ($2 = '' or d.agent_slug = $2) and ($3 = '' or t.slug = $3)
   and ($4 = '' or d.trigger = $4) and ($5 = '' or d.option_id = $5) and ($6 = '' or d.decided_by_id = $6)
   and ($7::timestamptz is null or d.decided_at >= $7) and ($8::uuid is null or d.id < $8)
+  and ($10::uuid is null or d.escalation_id = $10)
 order by d.id desc limit $9`
 
 // Decisions reads a page of the decisions in the actor's teams, newest first.
@@ -129,7 +132,7 @@ func (s *Store) Decisions(ctx context.Context, actor auth.Actor, f DecisionFilte
 	if !f.Since.IsZero() {
 		since = &f.Since
 	}
-	rows, _ := s.db.Query(ctx, sqlDecisions, actor.Teams(auth.ReadDecision), f.Agent, f.Team, f.Trigger, f.Option, f.By, since, f.Before, f.Limit)
+	rows, _ := s.db.Query(ctx, sqlDecisions, actor.Teams(auth.ReadDecision), f.Agent, f.Team, f.Trigger, f.Option, f.By, since, f.Before, f.Limit, f.Escalation)
 	return collectDecisions(rows)
 }
 

@@ -1,6 +1,7 @@
 // What happens while the page is open. The page has one WebSocket; each element
 // with data-live names the topic whose changes belong into it. docs/live.md has
 // the protocol. Without a connection everything else on the page still works.
+import { meetForm } from "./answer.js";
 import { apply, refresh } from "./patch.js";
 import { showTimes } from "./times.js";
 
@@ -74,10 +75,7 @@ function connect() {
 
 function lose(code) {
   delete html.dataset.connected;
-  if (code === 4401) {
-    keepDraft();
-    return location.reload();
-  }
+  if (code === 4401) return location.reload();
   if (code === 4403) {
     over = true;
     return banner("over");
@@ -158,7 +156,8 @@ function tellNews() {
   page.toggleAttribute("data-told", !same);
   if (same) return;
   if (!form()) return refreshAll();
-  if (news.dataset.status !== "pending") for (const button of form().querySelectorAll("button:not([type=button])")) button.disabled = true;
+  // It may come to wait again. An answer to what it was before is refused then.
+  for (const button of form().querySelectorAll("button:not([type=button])")) button.disabled = news.dataset.status !== "pending";
 }
 
 // For who doesn't see it: that a session's state has changed.
@@ -204,9 +203,10 @@ function offer(topic) {
 
 let refreshing = false;
 
-async function refreshAll() {
+/** Loads the page anew in place. Who is filling in a form is asked first. */
+async function refreshAll(asked) {
   if (refreshing) return;
-  if (form() && changed(form())) return offer();
+  if (!asked && form() && changed(form())) return offer();
   const follow = following();
   refreshing = true;
   byId("pill").hidden = true;
@@ -218,6 +218,7 @@ async function refreshAll() {
     refreshing = false;
   }
   work = []; // the page is newer than what was waiting
+  meetForm();
   collect();
   topics.forEach((_, name) => subscribe(name));
   settle();
@@ -226,28 +227,8 @@ async function refreshAll() {
 
 const changed = (f) => [...f.elements].some((e) => (e.type === "radio" ? e.checked !== e.defaultChecked : e.value !== e.defaultValue));
 
-const draftKey = () => "draft " + location.pathname;
-
-function keepDraft() {
-  const f = form();
-  if (f) sessionStorage.setItem(draftKey(), JSON.stringify([...new FormData(f)].filter(([name]) => name !== "version")));
-}
-
-function restoreDraft() {
-  const draft = sessionStorage.getItem(draftKey());
-  sessionStorage.removeItem(draftKey());
-  if (!draft || !form()) return;
-  for (const [name, value] of JSON.parse(draft)) {
-    for (const e of form().querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
-      if (e.type === "radio") e.checked = e.value === value;
-      else e.value = value;
-    }
-  }
-}
-
 export function startLive() {
   if (!byId("connection")) return;
-  restoreDraft();
   collect();
   settle();
   if (topics.size === 0) return;
@@ -270,6 +251,6 @@ export function startLive() {
     if (!more) return;
     byId("pill").hidden = true;
     if (more.dataset.to) byId(more.dataset.to)?.scrollIntoView({ block: "end" });
-    else refreshAll();
+    else refreshAll(true);
   });
 }

@@ -334,7 +334,7 @@ func (tab *Tab) Wait(expression string) {
 	tab.t.Helper()
 	ctx, end := context.WithTimeout(tab.ctx, patience)
 	defer end()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience))); err != nil {
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(patience))); err != nil {
 		tab.t.Fatalf("%s: wait for %s: %v", tab.look, expression, err)
 	}
 }
