@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"baton/internal/agent"
 	"baton/internal/auth"
 	"baton/internal/demo"
 	"baton/internal/postgres"
@@ -114,7 +115,8 @@ func runDemo(cmd *cobra.Command, fresh bool) error {
 type unplayed struct{ slog.Handler }
 
 func (u unplayed) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == "tool call failed" {
+	switch r.Message {
+	case "tool call failed", agent.UnresolvedAsked, agent.UnresolvedEnded:
 		return nil
 	}
 	return u.Handler.Handle(ctx, r)

@@ -41,8 +41,8 @@ func TestATerminalIsToldInSentencesHowASessionStands(t *testing.T) {
 		},
 		"a model that doesn't answer": {
 			playbook: "def reply(s):\n    return [provider_error(401)]\n",
-			says:     []string{"model.failed  The model gave no usable reply (try 1)", "The session ended: Failed  The model gave no usable reply.", "Baton asked once."},
-			fails:    func(err error) bool { return problem.Is(err, "session_not_completed") },
+			says:     []string{"model.failed  The model gave no usable reply (try 1)", "Waiting for a person", "The agent’s model doesn’t let us in"},
+			fails:    func(err error) bool { return errors.Is(err, errWaits) },
 		},
 		"a vague question, and a report": {
 			playbook: "def reply(s):\n    if s.step == 0:\n        return [ask(\"Go?\", options = [option(\"Yes\", \"x\")])]\n    return [finish(\"Nobody was asked.\", status = \"unable\", unresolved = [\"all\"])]\n",

@@ -20,6 +20,12 @@ import (
 //	INFO   what was done
 //	DEBUG  every event of the ledger, with its data, which is redacted
 
+// What is said of failures that nothing made good.
+const (
+	UnresolvedAsked = "failures are unresolved as people are asked"
+	UnresolvedEnded = "failures are unresolved as the session ends"
+)
+
 func (s *sitting) log() *slog.Logger {
 	if s.logger == nil {
 		s.logger = s.w.Log.With("session", s.row.ID.String(), "agent", s.row.Agent.Slug, "version", s.row.Agent.Version)
@@ -75,7 +81,7 @@ func (s *sitting) logAsked(list []question) {
 	for _, q := range list {
 		log.Info("people are asked", "kind", string(q.draft.Kind), "trigger", string(q.draft.Trigger), "n", q.call)
 	}
-	s.logUnresolved("failures are unresolved as people are asked")
+	s.logUnresolved(UnresolvedAsked)
 }
 
 // logEnded says how the session ended, and what is unresolved.
@@ -87,7 +93,7 @@ func (s *sitting) logEnded(status sessions.Status, f *failure) {
 	} else {
 		log.Info("session ended")
 	}
-	s.logUnresolved("failures are unresolved as the session ends")
+	s.logUnresolved(UnresolvedEnded)
 }
 
 func (s *sitting) logUnresolved(what string) {
