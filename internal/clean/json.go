@@ -19,12 +19,36 @@ const MaxDepth = 64
 // told apart by a number. The error says that doc is not JSON.
 func JSON(doc json.RawMessage) (json.RawMessage, error) {
 	if json.Valid(doc) && isClean(string(doc)) {
-		var b bytes.Buffer
-		b.Grow(len(doc))
-		err := json.Compact(&b, doc)
-		return b.Bytes(), err
+		return withoutSpace(doc), nil
 	}
 	return rewritten(doc)
+}
+
+// withoutSpace is valid JSON without the space between its values. A document
+// that has none is returned as it is.
+func withoutSpace(doc json.RawMessage) json.RawMessage {
+	var out []byte // nil: all up to from is kept
+	from := 0
+	for i := 0; i < len(doc); i++ {
+		switch doc[i] {
+		case '"':
+			for i++; doc[i] != '"'; i++ {
+				if doc[i] == '\\' {
+					i++
+				}
+			}
+		case ' ', '\n', '\t', '\r':
+			if out == nil {
+				out = make([]byte, 0, len(doc))
+			}
+			out = append(out, doc[from:i]...)
+			from = i + 1
+		}
+	}
+	if out == nil {
+		return doc[:len(doc):len(doc)]
+	}
+	return append(out, doc[from:]...)
 }
 
 // rewritten is the document written anew, piece by piece.

@@ -290,3 +290,17 @@ func TestAGigabyteOfOutputCostsABuffer(t *testing.T) { //nolint:paralleltest // 
 type count int64
 
 func (c *count) Write(p []byte) (int, error) { *c += count(len(p)); return len(p), nil }
+
+// What it costs to run a program that does nothing, with its tree held together.
+// R: Z6
+func BenchmarkRun(b *testing.B) {
+	for name, held := range map[string]func() *tree{string(Namespace): newTree, string(Group): func() *tree { return treeOf(0) }} {
+		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
+			for b.Loop() {
+				if exit, err := run(b.Context(), Command{Path: "true"}, held()); err != nil || !exit.OK() {
+					b.Fatal(exit, err)
+				}
+			}
+		})
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -18,13 +17,16 @@ import (
 // keyed is an HMAC over parts, each with its length before it, so that no two
 // lists of parts give the same text.
 func keyed(key []byte, parts ...string) []byte {
-	mac := hmac.New(sha256.New, key)
-	var n [8]byte
+	size := 0
 	for _, p := range parts {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		mac.Write(n[:])
-		mac.Write([]byte(p))
+		size += 8 + len(p)
 	}
+	text := make([]byte, 0, size)
+	for _, p := range parts {
+		text = append(binary.BigEndian.AppendUint64(text, uint64(len(p))), p...)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(text)
 	return mac.Sum(nil)
 }
 
@@ -52,56 +54,50 @@ func approvalDigest(k Keys, tool, hash, policy string, args json.RawMessage) str
 }
 
 // loosen folds a canonical document, keeping what separates its values: of a
-// number the sign, the point and the exponent stay.
+// number the sign, the point and the exponent stay. Its keys are sorted already.
 func loosen(doc string) string {
-	var v any
-	d := json.NewDecoder(strings.NewReader(doc))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
+	raw := json.RawMessage(doc)
+	if !json.Valid(raw) {
 		return foldText(doc)
 	}
 	var b strings.Builder
-	loosenValue(&b, v)
+	b.Grow(len(doc))
+	loosenValue(&b, raw)
 	return b.String()
 }
 
-func loosenValue(b *strings.Builder, v any) {
-	switch t := v.(type) {
-	case map[string]any:
-		keys := make([]string, 0, len(t))
-		for k := range t {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
+func loosenValue(b *strings.Builder, raw json.RawMessage) {
+	switch jsonKind(raw) {
+	case "object":
 		b.WriteByte('{')
-		for _, k := range keys {
-			b.WriteString(foldText(k))
+		eachMember(raw, func(key, value json.RawMessage) {
+			b.WriteString(foldString(key))
 			b.WriteByte(':')
-			loosenValue(b, t[k])
+			loosenValue(b, value)
 			b.WriteByte(',')
-		}
+		})
 		b.WriteByte('}')
-	case []any:
+	case "array":
 		b.WriteByte('[')
-		for _, el := range t {
-			loosenValue(b, el)
+		eachElement(raw, func(value json.RawMessage) {
+			loosenValue(b, value)
 			b.WriteByte(',')
-		}
+		})
 		b.WriteByte(']')
-	case string:
+	case "string":
 		b.WriteByte('"')
-		b.WriteString(foldText(t))
-	case json.Number:
-		b.WriteString(t.String())
-	case bool:
-		if t {
-			b.WriteString("true")
-		} else {
-			b.WriteString("false")
-		}
+		b.WriteString(foldString(raw))
 	default:
-		b.WriteString("null")
+		b.Write(raw)
 	}
+}
+
+func foldString(quoted json.RawMessage) string {
+	s, err := textOf(quoted)
+	if err != nil { // cannot be: the document is valid
+		s = quoted
+	}
+	return foldText(string(s))
 }
 
 // foldText keeps letters, digits and symbols, folded.

@@ -52,9 +52,12 @@ func Succeed(out Output, meta Meta) (Result, error) {
 	if data == nil {
 		data = jsonString(out.Text)
 	}
-	if !json.Valid(data) {
+	var b bytes.Buffer
+	b.Grow(len(data))
+	if json.Compact(&b, data) != nil {
 		return Result{}, errors.New("make result: data is not JSON")
 	}
+	data = b.Bytes()
 	if meta.Degraded == nil {
 		meta.Degraded = out.Degraded
 	}
@@ -68,7 +71,7 @@ func Succeed(out Output, meta Meta) (Result, error) {
 		meta.ContentType = plainType(data)
 	}
 	w := wire{
-		Status: Success, Data: compact(data), State: out.State,
+		Status: Success, Data: data, State: out.State,
 		Completed: out.Completed, Failed: out.Failed, Skipped: out.Skipped,
 		Notices: append([]string{}, out.Notices...), Meta: meta,
 	}

@@ -23,6 +23,7 @@ func BenchmarkCall(b *testing.B) {
 			h.runner.Log = slog.New(slog.NewJSONHandler(io.Discard, nil))
 			call := Call{N: 1, Tool: "x", Args: json.RawMessage(`{"order": "ord_01jd00019f3a2b1c", "limit": 20}`)}
 			b.ReportAllocs()
+			defer cpu(b)()
 			for b.Loop() {
 				plan := Prepare(call, h.facts)
 				if o := h.runner.Execute(b.Context(), plan); !o.Result.OK() {

@@ -14,6 +14,7 @@ const (
 
 // objectStats counts the fields of objects that repeat.
 type objectStats struct {
+	root   fieldStats
 	fields []*fieldStats
 	by     map[string]*fieldStats
 	seen   int // objects so far
@@ -21,9 +22,10 @@ type objectStats struct {
 }
 
 type fieldStats struct {
-	path   string // a JSON pointer
-	in     int    // objects that have it
-	last   int    // the last of them
+	path   string                 // a JSON pointer
+	below  map[string]*fieldStats // its own fields, by their keys as written
+	in     int                    // objects that have it
+	last   int                    // the last of them
 	kinds  map[string]int
 	values values
 }
@@ -39,34 +41,49 @@ type fieldSummary struct {
 // add counts an element; objects are looked into.
 func (o *objectStats) add(doc json.RawMessage) {
 	o.seen++
-	o.value("", doc, 0)
+	if jsonKind(doc) == "object" {
+		o.members(&o.root, doc, 1)
+	} else if f := o.field(""); f != nil {
+		o.value(f, doc, fieldsDepth)
+	}
 }
 
-func (o *objectStats) value(path string, raw json.RawMessage, depth int) {
+func (o *objectStats) value(f *fieldStats, raw json.RawMessage, depth int) {
 	kind := jsonKind(raw)
-	if path != "" || kind != "object" {
-		f := o.field(path)
-		if f == nil {
-			o.more++
-			return
-		}
-		if f.last != o.seen {
-			f.last = o.seen
-			f.in++
-		}
-		f.kinds[kind]++
-		if kind != "object" && kind != "array" {
-			f.values.add(raw)
-		}
+	if f.last != o.seen {
+		f.last = o.seen
+		f.in++
 	}
-	if kind != "object" || depth == fieldsDepth {
-		return
+	f.kinds[kind]++
+	switch kind {
+	case "object":
+		if depth < fieldsDepth {
+			o.members(f, raw, depth+1)
+		}
+	case "array":
+	default:
+		f.values.add(raw)
 	}
+}
+
+func (o *objectStats) members(of *fieldStats, raw json.RawMessage, depth int) {
 	eachMember(raw, func(key, value json.RawMessage) {
-		var name string
-		if json.Unmarshal(key, &name) == nil {
-			o.value(path+"/"+escapePointer(name), value, depth+1)
+		f := of.below[string(key)]
+		if f == nil {
+			name, err := textOf(key)
+			if err == nil {
+				f = o.field(of.path + "/" + escapePointer(string(name)))
+			}
+			if f == nil {
+				o.more++
+				return
+			}
+			if of.below == nil {
+				of.below = map[string]*fieldStats{}
+			}
+			of.below[string(key)] = f
 		}
+		o.value(f, value, depth)
 	})
 }
 

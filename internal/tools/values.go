@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ type values struct {
 	uncount  int // values that came after maxPatterns different ones
 	min, max json.RawMessage
 	sum      *big.Rat // of numbers; nil once something else came
+	small    int64    // a part of the sum that is not in it yet
 	decimals int
 	numbers  int
 }
@@ -62,6 +64,15 @@ func (v *values) addNumber(raw json.RawMessage) {
 	if v.sum == nil {
 		return
 	}
+	v.numbers++
+	if len(raw) <= 15 && bytes.IndexByte(raw, '.') < 0 {
+		if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+			if v.small += n; v.small > 1<<60 || v.small < -1<<60 {
+				v.settle()
+			}
+			return
+		}
+	}
 	n, ok := exactNumber(raw)
 	if !ok {
 		v.sum = nil
@@ -69,7 +80,11 @@ func (v *values) addNumber(raw json.RawMessage) {
 	}
 	v.sum.Add(v.sum, n)
 	v.decimals = max(v.decimals, decimals(raw))
-	v.numbers++
+}
+
+func (v *values) settle() {
+	v.sum.Add(v.sum, new(big.Rat).SetInt64(v.small))
+	v.small = 0
 }
 
 // longestValue is up to how many bytes a value is told.
@@ -86,6 +101,7 @@ func (v *values) summary(top int) valuesSummary {
 		}
 	}
 	if v.sum != nil && v.numbers > 0 {
+		v.settle()
 		s.Sum = json.RawMessage(v.sum.FloatString(v.decimals))
 	}
 	names := make([]string, 0, len(v.distinct))
