@@ -102,6 +102,8 @@ func (r reader) outcome(d escalation.Decision) templates.Chip {
 	switch d.Outcome.Status {
 	case escalation.MarkSucceeded:
 		return templates.Chip{Icon: "circle-check", Text: r.say("outcome.succeeded"), Tone: "ok"}
+	case escalation.MarkApplied:
+		return templates.Chip{Icon: "circle-check", Text: r.say("outcome.applied")}
 	case escalation.MarkPartly:
 		return templates.Chip{Icon: "circle-alert", Text: r.say("outcome.partly"), Tone: "warn"}
 	case escalation.MarkReverted:

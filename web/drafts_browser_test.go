@@ -76,7 +76,7 @@ func (c *colleagues) write(words string) {
 const note = `document.querySelector("[name=message]")?.value`
 
 // What somebody has begun to write is theirs, whoever else answers.
-// R: V1, V6, Q7
+// R: V1, V6
 func TestAColleaguesAnswerLeavesWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	c := twoWithOneQuestion(t)

@@ -378,7 +378,7 @@ func (r reader) like(q *templates.Question, e escalation.Escalation, similar []e
 		letter := d.Option
 		if known && d.OptionID != "" {
 			chosen[option.ID]++
-			if d.Outcome != nil {
+			if d.Outcome != nil && d.Outcome.Status != escalation.MarkApplied {
 				ended[option.ID]++
 				if d.Outcome.Status == escalation.MarkSucceeded {
 					well[option.ID]++

@@ -85,6 +85,7 @@ const (
 )
 
 // Outcome is how a decision turned out: the latest of its marks that says so.
+// Applied is the outcome of what let nothing happen: it was carried out.
 type Outcome struct {
 	Status Mark      `json:"status"`
 	At     time.Time `json:"at"`

@@ -14,8 +14,9 @@ import (
 )
 
 // sqlOutcome is how a decision turned out: what was marked last, or else how
-// the session ended that went on with it. That an agent could not do what it was
-// asked to says nothing against a decision that let nothing be done.
+// the session ended that went on with it. One that let nothing happen (a
+// refusal, an option without an effect) is carried out, no more, by an agent
+// that couldn't do its task then: that is what it was for.
 const sqlOutcome = `
 left join lateral (
     select 1 as rank, m.id as nth, m.mark, m.at from decision_marks m
@@ -23,10 +24,9 @@ left join lateral (
     union all
     select 2, 0,
            case when s.status = 'completed' and s.outcome = 'done' then 'succeeded'
+                when s.status = 'completed' and s.outcome = 'unable' and (d.type = 'reject'
+                     or d.type = 'choose' and position(' ' || d.option_id || '! ' in ' ' || d.option_set || ' ') = 0) then 'applied'
                 when s.status = 'completed' and s.outcome = 'partly' then 'partly'
-                when s.status = 'completed' and s.outcome = 'unable' and (d.type = 'reject' or d.type = 'choose' and not exists (
-                    select from json_array_elements(d.question->'options') chosen
-                    where chosen->>'id' = d.option_id and chosen->>'action' is not null)) then null
                 when s.status = 'completed' and s.outcome = 'unable' or s.status = 'failed' then 'failed' end, s.ended_at
     from sessions s
     where s.id = d.session_id and s.ended_at is not null

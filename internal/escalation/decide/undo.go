@@ -53,9 +53,11 @@ func mayUndo(l locked, actor auth.Actor) error {
 		}
 	}
 	switch {
-	case l.Status == escalation.ApplyFailed:
-		return problem.New(problem.Gone, "cancelled", nil) // it never went out
-	// An answer that went out was heard, whatever has become of the session since.
+	// It never reached the agent: the session ended while it was held.
+	case l.Status == escalation.ApplyFailed && l.session.Status.Ended():
+		return problem.New(problem.Gone, "cancelled", nil)
+	// Before all else: an answer that went out was heard, whatever has become of
+	// the session since.
 	case !legal || l.HeldUntil == nil || !l.now.Before(*l.HeldUntil):
 		return problem.New(problem.Conflict, "undo_too_late", nil)
 	case l.session.CancelRequested || l.session.Status.Ended():

@@ -4,11 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
 	"baton/internal/auth"
 	"baton/internal/escalation"
+	"baton/internal/escalation/decide"
 	"baton/internal/id"
+	"baton/internal/postgres"
 	"baton/internal/problem"
 	"baton/internal/sessions"
 )
@@ -132,6 +135,68 @@ func TestUndoIsTooLateOnceTheAnswerIsOut(t *testing.T) {
 	}
 	if _, err := h.desk.Undo(t.Context(), ana, w.questions[0].ID); !problem.Is(err, "undo_too_late") {
 		t.Errorf("after the end of the session: %v", err)
+	}
+}
+
+// A session that is cancelled takes a held answer with it: it never went out.
+// R: Q6
+func TestAnAnswerOfACancelledSessionDidNotGoOut(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	boss := h.person(t, "Bea", auth.Supervisor, "support")
+	w := h.ask(t, escalation.Raise{Draft: choice(t)})
+	if _, err := h.desk.Answer(t.Context(), boss, w.questions[0].ID, holdFor(pick("A"), time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.sessions.Cancel(t.Context(), boss, h.inserter, w.id); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // before the worker has ended it, and after
+		if _, err := h.desk.Undo(t.Context(), boss, w.questions[0].ID); !problem.Is(err, "cancelled") {
+			t.Errorf("of a cancelled session: %v", err)
+		}
+		if !h.session(t, w.id).Status.Ended() {
+			h.end(t, w.id)
+		}
+	}
+}
+
+// That an agent could not do what it was refused is no fault of the refusal.
+// R: C1
+func TestWhatLetNothingHappenDidNotGoBadly(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	ana := h.person(t, "Ana", auth.Responder, "support")
+	refuse, approve, respond := decide.Answer{Version: 1, Type: escalation.Reject}, decide.Answer{Version: 1, Type: escalation.Approve}, decide.Answer{Version: 1, Type: escalation.Respond, Message: "Call them."}
+	for name, c := range map[string]struct {
+		draft   escalation.Draft
+		answer  decide.Answer
+		outcome string
+		want    escalation.Mark
+	}{
+		"refused, unable":                  {approval(), refuse, "unable", escalation.MarkApplied},
+		"refused, done all the same":       {approval(), refuse, "done", escalation.MarkSucceeded},
+		"approved, unable":                 {approval(), approve, "unable", escalation.MarkFailed},
+		"an option without effect, unable": {choice(t), pick("B"), "unable", escalation.MarkApplied},
+		"an option with one, unable":       {choice(t), pick("A"), "unable", escalation.MarkFailed},
+		"in other words, unable":           {choice(t), respond, "unable", escalation.MarkFailed},
+	} {
+		w := h.ask(t, escalation.Raise{Draft: c.draft})
+		e, err := h.desk.Answer(t.Context(), ana, w.questions[0].ID, c.answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = postgres.InTx(t.Context(), h.pool, func(tx pgx.Tx) error { return escalation.ApplyTx(t.Context(), tx, w.id, e.ID) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.pool.Exec(t.Context(), `update sessions set status = 'completed', outcome = $2, ended_at = now() where id = $1`, w.id, c.outcome); err != nil {
+			t.Fatal(err)
+		}
+		d, err := h.questions.Decision(t.Context(), ana, e.Decision.ID)
+		if err != nil || d.Outcome == nil || d.Outcome.Status != c.want {
+			t.Errorf("%s: %+v, %v; want %s", name, d.Outcome, err, c.want)
+		}
 	}
 }
 
