@@ -255,6 +255,7 @@ type Ended struct {
 // SessionBrief is the session that asks, beside its question.
 type SessionBrief struct {
 	URL     string
+	Paused  bool   // or will be, at its next step
 	Steps   string // for instance "12 of 40 steps"
 	Moments []Moment
 	Facts   []Pair
@@ -293,6 +294,10 @@ func (k Kind) mark() (icon, tone string) {
 
 // open says whether an answer can be given now, by this reader.
 func (q Question) open() bool { return q.Status == StatusPending && q.MayAnswer }
+
+// paused says that an answer, once it is out, has to wait for somebody who lets
+// the session go on.
+func (q Question) paused() bool { return q.Session != nil && q.Session.Paused }
 
 // answered marks that the reader's answer is in: what they had written for it
 // needs to be kept no longer. Beside a colleague's answer it is.

@@ -296,10 +296,13 @@ func (r reader) toast(e escalation.Escalation) templates.Toast {
 	if e.Decision.Option != "" {
 		what = e.Decision.Option + ", " + what
 	}
-	if r.status(e) == templates.StatusHeld {
+	switch r.status(e) {
+	case templates.StatusHeld:
 		toast.Text = r.say("toast.held", "what", what, "number", toast.Number, "s", templates.SecondsLeft())
 		toast.UndoURL, toast.Until = templates.UndoURL(e.ID.String()), *e.HeldUntil
-	} else {
+	case templates.StatusFailed:
+		toast.Text = toast.Number + ": " + r.say("answer.apply_failed")
+	default:
 		toast.Text = r.say("toast.answered", "what", what, "number", toast.Number)
 	}
 	return toast

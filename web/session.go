@@ -174,10 +174,15 @@ func (r reader) sessionPart(v sessions.Session, agent definition.Version, t *tim
 		p.Axis, p.Scale = t.chart.axis(r.ctx), t.chart.scale
 	}
 	if !v.Status.Ended() && r.mayControl(v.Team) && !v.CancelRequested {
-		paused := v.Status == sessions.Paused || v.PauseRequested
-		p.Controls = templates.Controls{Pause: !paused, Resume: paused, Cancel: true}
+		p.Controls = templates.Controls{Pause: !paused(v), Resume: paused(v), Cancel: true}
 	}
 	return p
+}
+
+// paused says that the session stands still, or will at its next step, until
+// somebody lets it go on.
+func paused(v sessions.Session) bool {
+	return !v.Status.Ended() && (v.Status == sessions.Paused || v.PauseRequested)
 }
 
 // newTimeline is a timeline that has been told nothing yet.
@@ -249,7 +254,7 @@ func (s *site) brief(r reader, name id.Session) (*templates.SessionBrief, *timel
 	if err := s.tellFrom(t, max(0, v.LastSeq-briefEvents), v.LastSeq); err != nil {
 		return nil, nil, err
 	}
-	b := &templates.SessionBrief{URL: templates.SessionURL(v.ID.String()), Steps: r.say("session.steps_done", "n", v.Steps), Facts: r.sessionFacts(v, t.recovered)}
+	b := &templates.SessionBrief{URL: templates.SessionURL(v.ID.String()), Paused: paused(v), Steps: r.say("session.steps_done", "n", v.Steps), Facts: r.sessionFacts(v, t.recovered)}
 	for _, e := range t.list() {
 		if e.Said || e.Kind == templates.EventGap {
 			continue // the agent's words stand on the session's page
@@ -318,6 +323,9 @@ func (r reader) sessionNow(v sessions.Session, questions []escalation.Escalation
 				continue
 			}
 			list = append(list, n)
+		}
+		if paused(v) {
+			list = append(list, templates.Now{Icon: "circle-pause", Title: r.say("status.paused"), Text: r.say("session.paused_why")})
 		}
 		return list
 	case v.Status == sessions.Paused:
