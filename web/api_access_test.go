@@ -320,7 +320,7 @@ func TestABrowserChangesThingsOnlyFromBatonsOwnPages(t *testing.T) {
 	for _, r := range all {
 		if mine := ours.try(t, r); write(r) {
 			a := p.send(r.Method, mine.path, mine.body, "Cookie", cookie, "Origin", w.server.URL, "Sec-Fetch-Site", "same-origin")
-			if a.status >= 300 {
+			if a.status >= 300 && r.Verb != auth.ResetTool { // it is an operator's
 				t.Errorf("from its own page, %s %s: %d %s", r.Method, mine.path, a.status, a.body)
 			}
 		}

@@ -26,7 +26,7 @@ const shown = `{"data": {"columns": ["id", "placed", "total", "status"], "rows":
 	["48-2218", "2026-11-13T08:05:00Z", "99.999", "late"],
 	["48-2219", "2026-11-14T08:05:00Z", "20", "sent"]],
 	"rate": 0.125, "amount_cents": 24000, "people": 1840, "contact": "anna@example.org", "see": "https://shop.example/orders/48-2217",
-	"rates": [1.085, 0.945, 0.8525], "german": "1.234 und 2.000", "big": 9007199254740993, "refund": "RF-77A/2"}}`
+	"rates": [1.085, 0.945, 0.8525], "batch": "B-12-7", "german": "1.234 und 2.000", "big": 9007199254740993, "refund": "RF-77A/2"}}`
 
 // R: A5
 func TestAFigureIsHeldInEveryWayOfWritingIt(t *testing.T) {
@@ -60,6 +60,7 @@ func TestAFigureWithoutASourceIsFound(t *testing.T) {
 		"Placed on 12 November 2025.":              {"12 November 2025"},
 		"In October 2026.":                         {"October 2026"},
 		"于 11月15日 下单，共 7 件。":                       {"11月15日", "7"},
+		"Batch B-12.":                              {"B-12"},
 		"Order 48-2216.":                           {"48-2216"},
 		"At 10:31.":                                {"10:31"},
 		"Ask anne@example.org.":                    {"anne@example.org"},

@@ -356,7 +356,8 @@ func TestCircuit(t *testing.T) {
 		"success of it":              {append(slices.Clone(twice), ev{N: 3, Step: 3, Exact: "a", Effect: EffectRead, Result: ok}), 4, false},
 		"success of another read":    {append(slices.Clone(twice), ev{N: 3, Step: 3, Exact: "b", Effect: EffectRead, Result: ok}), 4, true},
 		"success of an effect":       {append(slices.Clone(twice), ev{N: 3, Step: 3, Exact: "b", Effect: EffectSide, Result: ok}), 4, false},
-		"outages":                    {[]ev{{N: 1, Exact: "a", Result: fails(Timeout, "x")}, {N: 2, Exact: "a", Result: fails(Unavailable, "x")}, {N: 3, Exact: "a", Result: fails(RateLimited, "x")}}, 1, false},
+		"timeouts":                   {[]ev{{N: 1, Exact: "a", Result: fails(Timeout, "x")}, {N: 2, Exact: "a", Result: fails(Timeout, "x")}}, 1, false},
+		"outages":                    {[]ev{{N: 1, Exact: "a", Result: fails(Unavailable, "x")}, {N: 2, Exact: "a", Result: fails(Unavailable, "x")}}, 1, false},
 		"refusals":                   {[]ev{{N: 1, Exact: "a", Result: fails(CircuitOpen, "x")}, {N: 2, Exact: "a", Result: fails(BudgetExceeded, "x")}, {N: 3, Exact: "a", Result: fails(ToolRested, "x")}}, 1, false},
 		"three calls, once each":     {[]ev{{N: 1, Exact: "a", Result: fails(NotFound, "x")}, {N: 2, Exact: "b", Result: fails(NotFound, "x")}, {N: 3, Exact: "c", Result: fails(NotFound, "x")}}, 1, false},
 	} {

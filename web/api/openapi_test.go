@@ -63,6 +63,7 @@ var scopes = map[auth.Verb]string{
 	auth.ReadSession: "session:read", auth.StartSession: "session:start", auth.ControlSession: "session:control",
 	auth.ReadAgent: "session:read", auth.WriteAgent: "agent:write",
 	auth.ReadEscalation: "escalation:read", auth.AnswerEscalation: "escalation:answer", auth.ReadDecision: "decision:read",
+	auth.ResetTool: "admin",
 }
 
 // R: I1
