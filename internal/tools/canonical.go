@@ -25,7 +25,7 @@ func canonical(doc json.RawMessage) (json.RawMessage, error) {
 	if !json.Valid(doc) {
 		return nil, invalidJSON(doc)
 	}
-	w := canonicalWriter{doc: doc, out: make([]byte, 0, len(doc))}
+	w := canonicalWriter{doc: doc, out: make([]byte, 0, len(doc)), path: make([]step, 0, 4), members: make([]rawMember, 0, 8)}
 	if _, err := w.value(w.skip(0)); err != nil {
 		return nil, err
 	}
@@ -192,6 +192,9 @@ func (w *canonicalWriter) object(i int) (int, error) {
 // sort puts what was written of an object from begin on in the order of its keys.
 func (w *canonicalWriter) sort(begin int, members []rawMember) error {
 	slices.SortFunc(members, func(a, b rawMember) int { return bytes.Compare(a.key, b.key) })
+	if w.spare == nil {
+		w.spare = make([]byte, 0, len(w.doc))
+	}
 	w.spare = append(w.spare[:0], w.out[begin:]...)
 	w.out = w.out[:begin+1]
 	for n, m := range members {

@@ -2,6 +2,8 @@ package tools
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"hash"
 	"sync"
 )
 
@@ -23,6 +25,7 @@ type Capture struct {
 	breaks int64
 	last   byte
 	closed bool
+	sum    hash.Hash // of all, where the head is no text; else nil
 }
 
 // Write keeps p as far as there is room.
@@ -52,6 +55,7 @@ func (c *Capture) keep(p []byte) {
 		c.head = append(c.head, p[:n]...)
 		p = p[n:]
 	}
+	c.digest(p)
 	if len(p) > CaptureTail {
 		c.tail, c.next = append(c.tail[:0], p[len(p)-CaptureTail:]...), 0
 		return
@@ -67,12 +71,28 @@ func (c *Capture) keep(p []byte) {
 	}
 }
 
+// digest goes on with the digest of what is no text: it is told in the place of
+// what can't be shown. p follows the head, which is full then.
+func (c *Capture) digest(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	if c.total-int64(len(p)) == CaptureHead && noText(c.head) {
+		c.sum = sha256.New()
+		c.sum.Write(c.head)
+	}
+	if c.sum != nil {
+		c.sum.Write(p)
+	}
+}
+
 // Captured is what a capture held when it was read.
 type Captured struct {
 	Head, Tail []byte // Tail is empty while nothing was lost
 	TotalBytes int64  // as written
 	TotalLines int64
-	Lost       int64 // bytes between Head and Tail that are gone
+	Lost       int64  // bytes between Head and Tail that are gone
+	Digest     []byte // SHA-256 of all of it, if it is no text and does not stand in Head
 }
 
 // Read is a copy of what is held.
@@ -82,6 +102,9 @@ func (c *Capture) Read() Captured {
 	got := Captured{Head: bytes.Clone(c.head), TotalBytes: c.total, TotalLines: c.breaks}
 	if c.total > 0 && c.last != '\n' {
 		got.TotalLines++
+	}
+	if c.sum != nil {
+		got.Digest = c.sum.Sum(nil)
 	}
 	tail := append(bytes.Clone(c.tail[c.next:]), c.tail[:c.next]...)
 	got.Lost = c.total - int64(len(got.Head)) - int64(len(tail))

@@ -185,9 +185,13 @@ func DescribeBinary(b []byte) json.RawMessage {
 	return desc
 }
 
-// describeBinary describes what is no text: type, size, and digest where it is whole.
-func describeBinary(c Captured) (description json.RawMessage, kind string) {
-	sample := c.Head[:min(len(c.Head), 8000)]
+// binarySample is how much of an output is looked at, in bytes.
+const binarySample = 8000
+
+// noText says that bytes aren't meant to be read: many of them are no
+// characters. Text with a flaw is text.
+func noText(b []byte) bool {
+	sample := b[:min(len(b), binarySample)]
 	wrong := 0
 	for rest := sample; len(rest) > 0; {
 		r, n := utf8.DecodeRune(rest)
@@ -197,17 +201,26 @@ func describeBinary(c Captured) (description json.RawMessage, kind string) {
 		rest = rest[n:]
 	}
 	nuls := bytes.Count(sample, []byte{0})
-	if wrong+nuls <= 3 || wrong*10 <= len(sample) && nuls*50 <= len(sample) {
-		return nil, "" // text with a flaw
+	return wrong+nuls > 3 && (wrong*10 > len(sample) || nuls*50 > len(sample))
+}
+
+// describeBinary describes what is no text: type, size, digest.
+func describeBinary(c Captured) (description json.RawMessage, kind string) {
+	if !noText(c.Head) {
+		return nil, ""
 	}
+	sample := c.Head[:min(len(c.Head), binarySample)]
 	kind = mimetype.Detect(sample).String()
 	if strings.HasPrefix(kind, "text/") {
 		kind = "application/octet-stream"
 	}
 	d := map[string]any{"binary": true, "content_type": kind, "bytes": c.TotalBytes}
-	if c.Lost == 0 {
+	if c.Digest == nil && c.Lost == 0 {
 		sum := sha256.Sum256(c.Head)
-		d["sha256"] = hex.EncodeToString(sum[:])
+		c.Digest = sum[:]
+	}
+	if c.Digest != nil {
+		d["sha256"] = hex.EncodeToString(c.Digest)
 	}
 	return jsonAny(d), kind
 }

@@ -60,7 +60,8 @@ type Spec struct {
 	Failures []DeclaredFailure
 
 	// FailedIf finds an error that is dressed as success (status 200 with an
-	// error in the body). Nil, or a nil failure, means that all is well.
+	// error in the body). What a tool wrote to its Writer is the output's text there,
+	// as far as it was kept. Nil, or a nil failure, means that all is well.
 	FailedIf func(Output) *Failure
 
 	// Fallback answers in place of a read-only tool whose service is down: from a

@@ -117,11 +117,21 @@ func (w *work) classify(end ended, took time.Duration) (f *Failure) {
 	case end.err != nil:
 		return Classify(end.err)
 	case w.e.spec.FailedIf != nil:
-		if f := w.e.spec.FailedIf(end.out); f != nil {
+		if f := w.e.spec.FailedIf(w.seen(end.out)); f != nil {
 			return f
 		}
 	}
 	return nil
+}
+
+// seen is an output as FailedIf judges it: what was written is its text, if it
+// has nothing else.
+func (w *work) seen(out Output) Output {
+	if out.Data == nil && out.Text == "" {
+		got := w.run.out.Read()
+		out.Text = string(got.Head) + string(got.Tail)
+	}
+	return out
 }
 
 // notSent says whether the failure surely came before any effect.
