@@ -18,12 +18,30 @@ function reset(form) {
   form.querySelector("[name=confirm]")?.remove();
 }
 
-// Without a network the answer waits. The buttons stay where they are, so that
-// they can be asked why; what was written is kept.
-function check() {
+// Without a network, or without the server, the answer waits. The buttons stay
+// where they are, so that they can be asked why; what was written is kept.
+export function checkLink(unreachable = false) {
   if (!form()) return;
-  form().querySelector(".answer-offline").hidden = navigator.onLine;
-  for (const button of form().querySelectorAll("button:not([type=button])")) button.ariaDisabled = String(!navigator.onLine);
+  const strip = form().querySelector(".answer-offline");
+  const offline = !navigator.onLine;
+  strip.hidden = !offline && !unreachable;
+  strip.querySelector("[data-offline]").hidden = !offline;
+  strip.querySelector("[data-unreachable]").hidden = offline;
+  for (const button of form().querySelectorAll("button:not([type=button])")) button.ariaDisabled = String(offline);
+}
+
+// A page that hears nothing of the server asks for it before it is left for an
+// answer that doesn't come.
+let reached = false;
+let asking = false;
+async function reach(form, submitter) {
+  if (asking) return;
+  asking = true;
+  reached = await fetch("/readyz", { cache: "no-store", signal: AbortSignal.timeout(5e3) }).then(({ ok }) => ok, () => false);
+  asking = false;
+  checkLink(!reached);
+  if (reached) form.requestSubmit(submitter);
+  reached = false;
 }
 
 function submit(event) {
@@ -43,6 +61,11 @@ function submit(event) {
     strip.querySelector("[data-prompt]").textContent = prompt;
     strip.hidden = false;
     since = event.timeStamp; // presses that come one upon the other are one
+    return;
+  }
+  if (!reached && !("connected" in document.documentElement.dataset)) {
+    event.preventDefault();
+    reach(form, event.submitter);
     return;
   }
   if (prompt) {
@@ -117,7 +140,7 @@ export function meetForm() {
   const kept = keptOf(form().dataset.question);
   for (const text of textsOf(form())) if (text.name in kept && unchanged(text)) text.value = kept[text.name];
   reset(form());
-  check();
+  checkLink();
   see();
 }
 
@@ -135,8 +158,8 @@ export function startAnswers(root) {
     if (send || (event.repeat && !event.target.matches("textarea"))) event.preventDefault();
     if (send && !event.repeat) form.requestSubmit();
   });
-  addEventListener("offline", check);
-  addEventListener("online", check);
+  addEventListener("offline", () => checkLink());
+  addEventListener("online", () => checkLink());
   // The page may come back from the browser's memory as it was when sent.
   addEventListener("pageshow", () => {
     sent = false;

@@ -1,12 +1,14 @@
 // What happens while the page is open. The page has one WebSocket; each element
 // with data-live names the topic whose changes belong into it. docs/live.md has
 // the protocol. Without a connection everything else on the page still works.
-import { meetForm } from "./answer.js";
+import { checkLink, meetForm } from "./answer.js";
 import { apply, refresh } from "./patch.js";
 import { showTimes } from "./times.js";
 
 const silent = 35e3; // the server speaks every 15 s
 const noticed = 3e3; // a shorter cut is nobody's concern
+const slow = 10e3; // a connection that is not made by then is not being made
+const stuck = 2e3; // the same, for who asks for one
 const waits = [250, 15e3];
 const longest = 8; // ms of work at once
 const queued = 2000;
@@ -55,6 +57,8 @@ function connect() {
   heard = Date.now();
   socket = new WebSocket(location.origin.replace(/^http/, "ws") + "/ws");
   const mine = socket;
+  const began = heard;
+  setTimeout(() => mine === socket && mine.readyState === WebSocket.CONNECTING && notice(began), noticed);
   socket.onopen = () => {
     tries = 0;
     topics.forEach((_, name) => subscribe(name));
@@ -65,12 +69,31 @@ function connect() {
       setTimeout(() => !lostAt && banner(), 2000);
     } else banner();
     lostAt = 0;
+    checkLink();
   };
   socket.onmessage = ({ data }) => {
     heard = Date.now();
     hear(JSON.parse(data));
   };
   socket.onclose = ({ code }) => mine === socket && lose(code);
+}
+
+function notice(since) {
+  lostAt ||= since;
+  banner("lost");
+}
+
+/** Lets go of a connection that has died, or that isn't being made. */
+function drop() {
+  const dead = socket;
+  socket = undefined;
+  dead.close();
+}
+
+/** Somebody asks for a connection, or has reason to hope for one. */
+function hurry() {
+  if (socket?.readyState === WebSocket.CONNECTING && Date.now() - heard > stuck) drop();
+  connect();
 }
 
 function lose(code) {
@@ -234,19 +257,18 @@ export function startLive() {
   if (topics.size === 0) return;
   connect();
   setInterval(() => {
-    if (socket?.readyState === WebSocket.OPEN && Date.now() - heard > silent) {
-      const dead = socket;
-      socket = undefined;
-      dead.close();
+    const most = [slow, silent][socket?.readyState];
+    if (most && Date.now() - heard > most) {
+      drop();
       lose();
     }
   }, 5000);
-  addEventListener("online", connect);
+  addEventListener("online", hurry);
   addEventListener("pagehide", () => socket?.close());
   addEventListener("pageshow", ({ persisted }) => persisted && connect());
-  document.addEventListener("visibilitychange", () => document.hidden || connect());
+  document.addEventListener("visibilitychange", () => document.hidden || hurry());
   document.addEventListener("click", ({ target }) => {
-    if (target.closest("[data-reconnect]")) connect();
+    if (target.closest("[data-reconnect]")) hurry();
     const more = target.closest("[data-refresh]");
     if (!more) return;
     byId("pill").hidden = true;
