@@ -52,16 +52,16 @@ func (c *Capture) Close() {
 
 func (c *Capture) keep(p []byte) {
 	if n := min(CaptureHead-len(c.head), len(p)); n > 0 {
-		c.head = append(c.head, p[:n]...)
+		c.head = append(roomFor(c.head, n, CaptureHead), p[:n]...)
 		p = p[n:]
 	}
 	c.digest(p)
 	if len(p) > CaptureTail {
-		c.tail, c.next = append(c.tail[:0], p[len(p)-CaptureTail:]...), 0
+		c.tail, c.next = append(roomFor(c.tail[:0], CaptureTail, CaptureTail), p[len(p)-CaptureTail:]...), 0
 		return
 	}
 	if n := min(CaptureTail-len(c.tail), len(p)); n > 0 {
-		c.tail = append(c.tail, p[:n]...)
+		c.tail = append(roomFor(c.tail, n, CaptureTail), p[:n]...)
 		p = p[n:]
 	}
 	for len(p) > 0 {
@@ -69,6 +69,17 @@ func (c *Capture) keep(p []byte) {
 		c.next = (c.next + n) % CaptureTail
 		p = p[n:]
 	}
+}
+
+// roomFor makes room for n bytes more: twice as much as there was, so that what
+// is thrown away on the way is less than what is kept, and never beyond limit.
+func roomFor(b []byte, n, limit int) []byte {
+	if len(b)+n <= cap(b) {
+		return b
+	}
+	grown := make([]byte, len(b), min(max(2*cap(b), len(b)+n, 512), limit))
+	copy(grown, b)
+	return grown
 }
 
 // digest goes on with the digest of what is no text: it is told in the place of
