@@ -92,15 +92,15 @@ func TestEveryResultIsBounded(t *testing.T) {
 	for _, unit := range []string{"x", "界", "a \n", "{\"k\":\"v\"}\n", "\x1b[31m", "\xff", "\u202e", "\x00", "2026-11-02 10:00:00 ERROR x\n", "\"", "<&>", "password=hunter2 "} {
 		t.Run(fmt.Sprintf("%q", unit), func(t *testing.T) {
 			t.Parallel()
-			long := strings.Repeat(unit, 20000)
+			long := strings.Repeat(unit, 100000/len(unit))
 			var items []Item
 			for range 600 {
-				items = append(items, Item{Item: strings.Repeat(unit, 410), Reason: strings.Repeat(unit, 30), Data: jsonString(unit)})
+				items = append(items, Item{Item: strings.Repeat(unit, 450/len(unit)), Reason: strings.Repeat(unit, 60/len(unit)), Data: jsonString(unit)})
 			}
 			out := Output{Text: long, State: long, ContentType: long, Notices: []string{long, "b"}, Failed: items, Completed: items[:2]}
 			data := out
 			data.Data = jsonAny(map[string]any{"k": strings.Split(long, " ")})
-			for _, o := range []Output{out, data, {Text: strings.Repeat(unit, 2000000/len(unit))}} {
+			for _, o := range []Output{out, data, {Text: strings.Repeat(unit, 1200000/len(unit))}} {
 				got, kept := testPresenter(t, Format{}).output(o, Captured{})
 				res, err := Succeed(got, Meta{})
 				if err != nil {

@@ -242,7 +242,7 @@ func TestSummariesAreTrueBoundedAndStable(t *testing.T) {
 			return kinds[kind](t)
 		}), 5, 40).Draw(t, "lines")
 		var text []string
-		for i := range 1001 + rapid.IntRange(0, 500).Draw(t, "more") {
+		for i := range 1001 + rapid.IntRange(0, 60).Draw(t, "more") {
 			text = append(text, base[(i*7+i/13)%len(base)])
 		}
 		f := Format{MaxChars: rapid.IntRange(summaryChars, 30000).Draw(t, "chars")}.withDefaults()
