@@ -95,8 +95,9 @@ func TestTheFootSaysHowThePageIsConnected(t *testing.T) {
 	}
 	says(`"Live"`)
 	set := func(js string) { browsertest.Eval[bool](tab, js+`, true`) }
-	set(`document.documentElement.dataset.connected = "behind"`)
-	says(`"Catching up"`)
+	// What comes over the connection says that the page is not behind, so it is
+	// said as often as it is looked for.
+	tab.Wait(`(document.documentElement.dataset.connected = "behind", document.querySelector("#link [data-says]").textContent === "Catching up")`)
 	set(`document.documentElement.dataset.retry = Date.now() + 8000, delete document.documentElement.dataset.connected`)
 	tab.Wait(`/^Reconnecting in \d s$/.test(document.querySelector("#link [data-says]").textContent)`)
 	tab.Axe()

@@ -251,8 +251,10 @@ def reply(s):
         return [say("I look. `+evil+`"), call("look", text = "`+evil+`"), call("nowhere", text = "long " * 2000)]
     return [finish("Found `+evil+`.", status = "partly", evidence = [r.call_id for r in s.results if r.status == "success"], unresolved = ["`+evil+`"])]
 `, "escalation: {hold: 0s}")
-	failed := p.start("def reply(s):\n    return [say(\"I only talk.\")]\n")
+	failed := p.start("def reply(s):\n    return [say(\"I only talk.\")]\n", "escalation: {hold: 0s}")
 	p.untilStatus(finished, sessions.Completed)
+	useless := p.questions(failed, 1)[0]
+	p.answer("responder", useless, choose(useless, "stop"))
 	p.untilStatus(failed, sessions.Failed)
 	decisions, err := p.escalations.Decisions(t.Context(), p.people["viewer"], escalation.DecisionFilter{Limit: 1})
 	if err != nil || len(decisions) != 1 {

@@ -340,18 +340,19 @@ func (c *cutter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData
 
 type cutConn struct {
 	net.Conn
-	c          *cutter
-	armed, cut bool
+	c     *cutter
+	armed bool
+	cut   atomic.Bool // the driver reads and writes by hands of its own
 }
 
 func (n *cutConn) Write(b []byte) (int, error) {
 	// The message Bind comes with the statement's execution, Parse before it.
-	n.cut = n.armed && b[0] == 'B' && n.c.done.CompareAndSwap(false, true)
+	n.cut.Store(n.armed && b[0] == 'B' && n.c.done.CompareAndSwap(false, true))
 	return n.Conn.Write(b)
 }
 
 func (n *cutConn) Read(b []byte) (int, error) {
-	if !n.cut {
+	if !n.cut.Load() {
 		return n.Conn.Read(b)
 	}
 	_, _ = n.Conn.Read(b) // the server has done it
