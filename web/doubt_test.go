@@ -3,10 +3,12 @@ package web
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"testing"
 
 	"baton/internal/auth"
 	"baton/internal/escalation"
+	"baton/internal/i18n"
 	"baton/internal/tools"
 )
 
@@ -46,6 +48,9 @@ func TestACallInDoubtRunsAgainOnlyAfterASecondWord(t *testing.T) {
 	if err != nil || now.Decision == nil || now.Decision.OptionID != escalation.DoubtAgain {
 		t.Fatalf("%+v %v", now.Decision, err)
 	}
+	// What the server offered and what was chosen of it are in the reader's words.
+	b.post("/preferences", url.Values{"language": {"zh-Hans"}})
+	b.get("/sessions/"+e.Session.String()).has(t, http.StatusOK, i18n.T(i18n.With(t.Context(), i18n.Chinese), "escalation.doubt.again"))
 	// It is the call in doubt that runs again, and no other like it.
 	if n := count(t, w.db, `select count(*) from session_events where data->>'approvals' is not null`); n != 0 {
 		t.Errorf("%d approvals were given", n)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -63,14 +64,14 @@ func (t *timeline) question(e sessions.Event) error {
 		t.questions[entry.URL] = t.add(e, entry, span{look: templates.LookHuman, from: e.At})
 		return nil
 	case sessions.EscalationAnswered:
-		entry.Icon, entry.Text, entry.Detail = "check", t.decided(d.Decision), message(d.Decision)
+		entry.Icon, entry.Text, entry.Detail = "check", t.decided(d), message(d.Decision)
 		if d.Decision != nil && d.Decision.HeldUntil != nil {
 			t.held = *d.Decision.HeldUntil
 		}
 	case sessions.EscalationExpired:
 		entry.Tone, entry.Icon, entry.Text = "warn", "clock", t.r.say("event.expired")
 		if d.Decision != nil {
-			entry.Detail = t.decided(d.Decision)
+			entry.Detail = t.decided(d)
 		}
 	case sessions.EscalationWithdrawn:
 		entry.Tone, entry.Icon, entry.Text, entry.Detail = "", "ban", t.r.say("event.withdrawn"), t.titleOf(d)
@@ -102,10 +103,7 @@ func (t *timeline) raised(e sessions.Event, d escalation.Event, entry templates.
 // titleOf is a question's title, in the reader's language where the server
 // wrote it.
 func (t *timeline) titleOf(d escalation.Event) string {
-	if title := d.Titles[string(i18n.Of(t.r.ctx))]; title != "" {
-		return title
-	}
-	return d.Title
+	return cmp.Or(d.Titles[string(i18n.Of(t.r.ctx))], d.Title)
 }
 
 // endQuestion ends the bar of the latest row about a question.
@@ -126,14 +124,17 @@ func message(d *escalation.Decision) string {
 }
 
 // decided says who decided what.
-func (t *timeline) decided(d *escalation.Decision) string {
-	switch {
-	case d == nil:
+func (t *timeline) decided(e escalation.Event) string {
+	if e.Decision == nil {
 		return ""
-	case d.By.Kind == escalation.ByExpiry:
-		return t.r.say("answer.by_default", "label", t.r.decided(*d, escalation.Question{}))
-	case d.Option != "":
-		return i18n.T(t.r.ctx, "answer.who", "who", d.By.Name, "letter", d.Option, "label", d.Label)
 	}
-	return t.r.say("answer.who_did", "who", d.By.Name, "label", t.r.decided(*d, escalation.Question{}))
+	d := *e.Decision
+	d.Label = cmp.Or(e.Labels[string(i18n.Of(t.r.ctx))], d.Label)
+	switch {
+	case d.By.Kind == escalation.ByExpiry:
+		return t.r.say("answer.by_default", "label", t.r.decided(d, escalation.Question{}))
+	case d.Option != "":
+		return t.r.say("answer.who", "who", d.By.Name, "letter", d.Option, "label", d.Label)
+	}
+	return t.r.say("answer.who_did", "who", d.By.Name, "label", t.r.decided(d, escalation.Question{}))
 }

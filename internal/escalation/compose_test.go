@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"baton/internal/escalation"
+	"baton/internal/i18n"
 	"baton/internal/id"
 	"baton/internal/permission"
 	"baton/internal/tools"
@@ -249,6 +250,27 @@ func TestUnregisteredReasonCodesAreRefused(t *testing.T) {
 	k := escalation.Known{Prepare: prepare, ReasonCodes: []string{"over_limit"}}
 	if _, faults := escalation.Compose(ask, k); len(faults) != 1 || faults[0].Path != "/reason_code" || !strings.Contains(faults[0].Expected, "over_limit") {
 		t.Errorf("faults are %+v", faults)
+	}
+}
+
+// R: A6, P6
+func TestAQuestionAboutALoopIsInTheReadersLanguage(t *testing.T) {
+	t.Parallel()
+	plan, spec := prepare(tools.Call{N: 4, Tool: "refund", Args: json.RawMessage(`{"amount":"240.00","customer":{"name":"Ana"}}`)})
+	e := escalation.Escalation{Question: escalation.LoopDraft(plan, spec, escalation.Known{Task: "Settle it"}).Question}
+	if e.Question.Title != "The agent keeps trying and gets nowhere: Refund 240.00 to Ana" {
+		t.Errorf("the title is %q", e.Question.Title)
+	}
+	if zh := e.Event().Titles["zh-Hans"]; !strings.Contains(zh, "向 Ana 退款 240.00") {
+		t.Errorf("in Chinese the title is %q", zh)
+	}
+	e.Decision = &escalation.Decision{Type: escalation.Choose, OptionID: escalation.LoopStop}
+	if zh := e.Event().Labels["zh-Hans"]; zh != i18n.T(i18n.With(t.Context(), i18n.Chinese), "escalation.own.stop") {
+		t.Errorf("in Chinese the choice is %q", zh)
+	}
+	e.Decision = &escalation.Decision{Type: escalation.Approve}
+	if labels := e.Event().Labels; labels != nil {
+		t.Errorf("an answer that is no option has the labels %v", labels)
 	}
 }
 

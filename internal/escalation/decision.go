@@ -156,8 +156,11 @@ type Event struct {
 	Titles map[string]string `json:"titles,omitempty"`
 	// Decision is set in escalation.answered and escalation.undone, and in
 	// escalation.expired if the agent's definition has a default.
-	Decision  *Decision  `json:"decision,omitempty"`
-	Approvals []Approval `json:"approvals,omitempty"`
+	Decision *Decision `json:"decision,omitempty"`
+	// Labels are the chosen option's label in the languages that aren't English,
+	// where it is the server's own.
+	Labels    map[string]string `json:"labels,omitempty"`
+	Approvals []Approval        `json:"approvals,omitempty"`
 	// HeldUntil is when the answer goes out: before, it can be undone.
 	HeldUntil *time.Time `json:"held_until,omitempty"`
 	// OnExpiry is set in escalation.expired: what now holds. It is fail if the
@@ -168,37 +171,48 @@ type Event struct {
 }
 
 // Event is the part of an event's data that is the same for all of this
-// question's.
+// question's, and the words of what was chosen.
 func (e Escalation) Event() Event {
-	return Event{Escalation: e.ID, Number: e.Number, Call: e.Call, Kind: e.Kind, Trigger: e.Trigger, Group: e.Group, Title: e.Question.Title, Titles: e.Question.titles()}
+	event := Event{Escalation: e.ID, Number: e.Number, Call: e.Call, Kind: e.Kind, Trigger: e.Trigger, Group: e.Group,
+		Title: e.Question.Title, Titles: e.Question.titles()}
+	if e.Decision != nil {
+		if label, ours := e.Question.Sentences["options."+e.Decision.OptionID+".label"]; ours {
+			event.Labels = others(func(_ string, in context.Context) string { return label.In(in) })
+		}
+	}
+	return event
 }
 
-// titles are what the server calls the question in languages that aren't
-// English. What may have been done is a part of its sentence.
-func (q Question) titles() (titles map[string]string) {
+// titles are what the server calls the question. What may have been done is a
+// part of its sentence.
+func (q Question) titles() map[string]string {
 	m, ours := q.Sentences["title"]
 	a := q.ActionRequest
-	if !ours && a == nil {
+	switch {
+	case a == nil && !ours:
 		return nil
+	case a == nil:
+		return others(func(_ string, in context.Context) string { return m.In(in) })
+	case !ours:
+		return others(func(lang string, _ context.Context) string { return a.Sentences[lang] })
 	}
+	return others(func(lang string, in context.Context) string {
+		return i18n.Say(m.Key, "what", cmp.Or(a.Sentences[lang], a.title())).In(in)
+	})
+}
+
+// others are words in the languages that aren't English, where there are any.
+func others(words func(lang string, in context.Context) string) (list map[string]string) {
 	for _, l := range i18n.Languages() {
-		var title string
-		switch {
-		case l == i18n.English:
+		if l == i18n.English {
 			continue
-		case a == nil:
-			title = m.In(i18n.With(context.Background(), l))
-		case !ours:
-			title = a.Sentences[string(l)]
-		default:
-			title = i18n.Say(m.Key, "what", cmp.Or(a.Sentences[string(l)], a.title())).In(i18n.With(context.Background(), l))
 		}
-		if title != "" {
-			if titles == nil {
-				titles = map[string]string{}
+		if w := words(string(l), i18n.With(context.Background(), l)); w != "" {
+			if list == nil {
+				list = map[string]string{}
 			}
-			titles[string(l)] = title
+			list[string(l)] = w
 		}
 	}
-	return titles
+	return list
 }

@@ -15,9 +15,10 @@ const (
 // LoopDraft makes the question how to go on, of a call that an agent came back
 // to after it was reminded and after its tool was rested.
 func LoopDraft(plan tools.Plan, spec tools.Spec, k Known) Draft {
-	what := action(plan, spec, k.Redact).title()
-	q := ownQuestion(k, i18n.Say("escalation.loop.title", "what", clip(what, maxTitle)),
+	a := action(plan, spec, k.Redact)
+	q := ownQuestion(k, i18n.Say("escalation.loop.title", "what", clip(a.title(), maxTitle)),
 		i18n.Say("escalation.own.question"), i18n.Say("escalation.loop.problem"))
+	q.ActionRequest = a
 	q.offer(LoopAgain, i18n.Say("escalation.loop.again"), i18n.Say("escalation.loop.again_then"))
 	q.offer(LoopWithout, i18n.Say("escalation.loop.without"), i18n.Say("escalation.loop.without_then"))
 	q.offer(LoopStop, i18n.Say("escalation.own.stop"), i18n.Say("escalation.own.stop_then"))

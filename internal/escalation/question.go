@@ -23,8 +23,8 @@ type Question struct {
 	Attachments []Link       `json:"attachments"`
 	Options     []Option     `json:"options"` // at most MaxOptions
 	Recommended *Recommended `json:"recommended"`
-	// ActionRequest is the call that an approval is about, or a call of which
-	// nobody knows whether it happened.
+	// ActionRequest is the call that the question is about: an approval's, one of
+	// which nobody knows whether it happened, or one that was tried over and over.
 	ActionRequest *Action         `json:"action_request"`
 	ReasonCode    string          `json:"reason_code"`
 	Parameters    json.RawMessage `json:"parameters"` // an object: the case's typed values
