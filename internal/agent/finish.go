@@ -112,12 +112,14 @@ func (finish) Run(context.Context, json.RawMessage) (tools.Output, error) {
 	return tools.Output{}, fmt.Errorf("finish is run by the loop")
 }
 
-// finishAlone ends the session in one write if the reply is nothing but a
-// finish that checks.
+// isFinish says whether a reply is nothing but a finish.
+func (r replied) isFinish() bool {
+	return len(r.Plans) == 1 && r.Plans[0].Verdict == tools.Ready && r.Plans[0].Call.Tool == finishTool
+}
+
+// finishAlone runs a reply that is nothing but a finish. The reply and what
+// becomes of it are one write.
 func (s *sitting) finishAlone(ctx context.Context, record replied) (done bool, err error) {
-	if len(record.Plans) != 1 || record.Plans[0].Verdict != tools.Ready || record.Plans[0].Call.Tool != finishTool {
-		return false, nil
-	}
 	reply := sessions.NewEvent{Type: sessions.ModelReplied, Turn: s.st.turn, Step: s.st.steps, Data: record}
 	return s.tryFinish(ctx, s.st.find(record.Plans[0].Call.N), []sessions.NewEvent{reply})
 }

@@ -247,6 +247,9 @@ func (h *house) results(session id.Session) map[int]tools.Result {
 			h.t.Fatalf("event %d: %v", e.Seq, err)
 		}
 		for _, p := range d.Plans {
+			if planned[p.Call.N] {
+				h.t.Errorf("call %d of %s is on record twice", p.Call.N, session)
+			}
 			planned[p.Call.N] = true
 		}
 		if e.Type == sessions.CallEnded {

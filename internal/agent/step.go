@@ -62,8 +62,8 @@ func (s *sitting) step(ctx context.Context) (done bool, err error) {
 	s.st.replied(record)
 	s.keepWhole(plans, clear)
 	s.markFresh(record.Start)
-	if done, err := s.finishAlone(ctx, record); done || err != nil {
-		return done, err
+	if record.isFinish() {
+		return s.finishAlone(ctx, record)
 	}
 	return false, s.writeReply(ctx, record, s.seals(clear)...)
 }
