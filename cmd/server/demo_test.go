@@ -114,16 +114,15 @@ func TestTheDemoAsksAQuestionAndItsAnswerIsCarriedOut(t *testing.T) {
 	}
 	a.longReport()
 	a.enoughCalls()
-	code, key, _ = try(t, env[:1], "key", "create", "--user", "supervisor", "--scope", "all")
-	if code != 0 {
-		t.Fatalf("key create: exit %d", code)
+	as := func(person string) api {
+		code, key, _ := try(t, env[:1], "key", "create", "--user", person, "--scope", "all")
+		if code != 0 {
+			t.Fatalf("key create: exit %d", code)
+		}
+		return api{t, base, strings.TrimSpace(key)}
 	}
-	(api{t, base, strings.TrimSpace(key)}).eachAnswer(filepath.Join(dir, "demo"))
-	code, key, _ = try(t, env[:1], "key", "create", "--user", "responder-finance", "--scope", "all")
-	if code != 0 {
-		t.Fatalf("key create: exit %d", code)
-	}
-	if q := (api{t, base, strings.TrimSpace(key)}).question("Refund EUR "); a.do("GET", "/escalations/"+q.ID, nil, nil) != http.StatusNotFound {
+	as("supervisor").eachAnswer(filepath.Join(dir, "demo"))
+	if q := as("responder-finance").question("Refund EUR "); a.do("GET", "/escalations/"+q.ID, nil, nil) != http.StatusNotFound {
 		t.Error("team support sees what finance is asked")
 	}
 	if text := said.String(); strings.Contains(text, "level=ERROR") {
