@@ -530,7 +530,7 @@ func bar(e Event) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				var templ_7745c5c3_Var25 = []any{"step-row", templ.KV("told", len(e.Bars) == 0)}
+				var templ_7745c5c3_Var25 = []any{"step-row", templ.KV("no-bar", len(e.Bars) == 0)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var25...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -587,7 +587,7 @@ func bar(e Event) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				var templ_7745c5c3_Var27 = []any{"step-row", templ.KV("told", len(e.Bars) == 0)}
+				var templ_7745c5c3_Var27 = []any{"step-row", templ.KV("no-bar", len(e.Bars) == 0)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var27...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -113,6 +113,26 @@ func TestBarsAreToldApartWithoutColours(t *testing.T) {
 	}
 }
 
+// R: UI, V6 — what people asked, answered and wrote has no bar beside it, and
+// has the room of one.
+func TestRowsWithoutABarAreReadWhole(t *testing.T) {
+	t.Parallel()
+	server, _ := showGallery(t)
+	for _, look := range browsertest.Looks() {
+		tab := browsertest.Open(t, look)
+		tab.Go(server.URL + "/gallery/session-chart")
+		const longer = `[...document.querySelectorAll(".no-bar .step-name b")].map(b => b.append(", after a long look at it with everybody who knows the customer")).length`
+		if rows := browsertest.Eval[int](tab, longer); rows < 2 {
+			t.Fatalf("%d rows without a bar", rows)
+		}
+		tab.NoOverflow()
+		const cut = `[...document.querySelectorAll(".no-bar .step-name > :not(.hidden)")].filter(e => e.scrollWidth > e.clientWidth && e.clientWidth > 0).map(e => e.textContent.trim()).join("; ")`
+		if words := browsertest.Eval[string](tab, cut); words != "" {
+			t.Errorf("at %d these are cut: %s", look.Width, words)
+		}
+	}
+}
+
 // signedInAs is a tab in which a person of the world is signed in.
 func (w world) signedInAs(t *testing.T, look browsertest.Look, name string) *browsertest.Tab {
 	t.Helper()
