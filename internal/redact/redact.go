@@ -119,7 +119,8 @@ func (r *Redactor) With(known []Known, pointers []string) *Redactor {
 // before it is redacted must drop that much on both sides of the cut.
 func (r *Redactor) Longest() int { return r.longest }
 
-// String masks the secrets of a text. A text that is a JSON document stays one.
+// String masks the secrets of a text. A text that is a JSON object or array stays
+// one. A number by itself is a text: whoever knows that it is JSON asks JSON.
 func (r *Redactor) String(s string) string {
 	found := r.signs(s)
 	if t := strings.TrimSpace(s); len(t) > 1 && (t[0] == '{' || t[0] == '[') {

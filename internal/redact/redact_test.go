@@ -316,6 +316,12 @@ func TestNumbersInJSONBecomeStrings(t *testing.T) {
 			t.Errorf("%s -> %s", in, got)
 		}
 	}
+	if got := string(r.JSON(json.RawMessage("4111111111111111"))); !strings.HasPrefix(got, `"[redacted:card:`) {
+		t.Errorf("by itself: %s", got)
+	}
+	if got := r.String("4111111111111111"); !strings.HasPrefix(got, "[redacted:card:") {
+		t.Errorf("as a text: %s", got)
+	}
 	if got := r.String(`part of a log {"card":4111111111111111,"n":1`); !strings.Contains(got, `"card":"[redacted:card:`) {
 		t.Errorf("got %s", got)
 	}
@@ -390,7 +396,7 @@ func TestStreamLetsProseThrough(t *testing.T) {
 
 // R: O3
 func FuzzRedact(f *testing.F) {
-	for _, s := range []string{`{"password":"x y z"}`, `password=[redacted:password:3f9a1c]`, `"a":4111111111111111,`, "Bearer \\u0041", "%70assword%3Dhunter22", "-----BEGIN PRIVATE KEY-----", "DE89", "://a:b@", "\\\\\\\"token\\\":"} {
+	for _, s := range []string{`{"password":"x y z"}`, `password=[redacted:password:3f9a1c]`, `"a":4111111111111111,`, "4111111111111111", "Bearer \\u0041", "%70assword%3Dhunter22", "-----BEGIN PRIVATE KEY-----", "DE89", "://a:b@", "\\\\\\\"token\\\":"} {
 		f.Add(s)
 	}
 	r := session(f, redact.Options{MaskEmail: true, Pointers: []string{"/a/*"}, Known: []redact.Known{{Name: "k", Value: "known value"}}})
@@ -399,7 +405,7 @@ func FuzzRedact(f *testing.F) {
 		if strings.Contains(got, "known value") {
 			t.Fatalf("%q -> %q", s, got)
 		}
-		if json.Valid([]byte(s)) && !json.Valid([]byte(got)) {
+		if json.Valid([]byte(s)) && !loneNumber(s) && !json.Valid([]byte(got)) {
 			t.Fatalf("broke JSON: %q -> %q", s, got)
 		}
 		if out := r.JSON(json.RawMessage(s)); !json.Valid(out) {
@@ -411,6 +417,12 @@ func FuzzRedact(f *testing.F) {
 			t.Fatalf("stream of %q leaks: %q", s, half)
 		}
 	})
+}
+
+// loneNumber says whether a JSON document is nothing but a number.
+func loneNumber(doc string) bool {
+	first := strings.TrimSpace(doc)[0]
+	return first == '-' || first >= '0' && first <= '9'
 }
 
 // R: O3, K5
