@@ -86,36 +86,42 @@ func backspace(line string) string {
 	return string(out)
 }
 
-// visible drops or writes out what can't be seen.
+// visible drops or writes out what can't be seen. What shows nothing by itself
+// goes first: whether a character joins others depends on those that stay.
 func visible(s string) string {
-	s = strings.TrimPrefix(s, "\uFEFF")
+	s = strings.TrimPrefix(strings.Map(shown, s), "\uFEFF")
 	var b strings.Builder
 	b.Grow(len(s))
 	prev := rune(-1)
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case r == 0:
-			b.WriteRune('\u2400')
-		case r == '\v' || r == '\f' || r == '\u0085' || r == '\u2028' || r == '\u2029':
-			b.WriteByte('\n')
-		case r < 0x20 || (r >= 0x7f && r < 0xa0):
-			// A control character that shows nothing: gone.
-		case joins(prev, r, s[i+n:]):
-			b.WriteRune(r)
-		case invisible(r):
+		if invisible(r) && !joins(prev, r, s[i+n:]) {
 			n = spellRun(&b, s[i:])
-		case r >= 0xFDD0 && r <= 0xFDEF, r&0xFFFE == 0xFFFE:
-			b.WriteRune('\uFFFD') // never a character
-		default:
+		} else {
 			b.WriteRune(r)
 		}
 		prev = r
 		i += n
 	}
 	return b.String()
+}
+
+// shown is what stands for a character that is not to be kept as it is; -1 is
+// nothing.
+func shown(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t':
+		return r
+	case r == 0:
+		return '\u2400'
+	case r == '\v' || r == '\f' || r == '\u0085' || r == '\u2028' || r == '\u2029':
+		return '\n'
+	case r < 0x20 || r >= 0x7f && r < 0xa0:
+		return -1 // a control character
+	case r >= 0xFDD0 && r <= 0xFDEF, r&0xFFFE == 0xFFFE:
+		return '\uFFFD' // never a character
+	}
+	return r
 }
 
 // spellRun writes out the run of invisible characters that s begins with, and
