@@ -211,7 +211,7 @@ func (f *Fact) around(before, after string) {
 
 // timeOf is the time that a figure with am, pm or Uhr behind it stands for.
 func timeOf(figure, after string) string {
-	hour := strings.TrimRight(strings.ToLower(figure), "amph")
+	hour := strings.TrimRight(figure, "amphAMPH")
 	m, mark := clock.FindStringSubmatch(hour), meridian.FindStringSubmatch(figure[len(hour):]+after)
 	if m == nil || mark == nil {
 		return ""
