@@ -60,7 +60,7 @@ func Position(list, cursor string) (string, error) {
 		return "", nil
 	}
 	text, err := encoding.DecodeString(cursor)
-	if err != nil || !utf8.Valid(text) {
+	if err != nil || !utf8.Valid(text) || encoding.EncodeToString(text) != cursor { // the decoder passes over line ends
 		return "", Invalid()
 	}
 	position, ours := strings.CutPrefix(string(text), list+" ")
