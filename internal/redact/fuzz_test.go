@@ -42,7 +42,7 @@ func FuzzStream(f *testing.F) {
 // A document stays one, what is marked is gone, and masking twice changes nothing.
 // R: O3
 func FuzzDocument(f *testing.F) {
-	for _, s := range []string{`{"password":"x y z","a":{"b":"marked-secret"}}`, `{"a":{"b":["marked-secret",{"c":1}]}}`, `["token=abcdefgh12345678"]`, `{"card":4111111111111111}`, `{"t":"{\"password\":\"hunter22\"}"}`, `{"a":{"b":null}}`, `"known value"`, `{"known value":1}`, `{"\u0061":{"\u0062":"marked-secret"}}`} {
+	for _, s := range []string{`{"password":"x y z","a":{"b":"marked-secret"}}`, `{"a":{"b":["marked-secret",{"c":1}]}}`, `["token=abcdefgh12345678"]`, `{"card":4111111111111111}`, `{"t":"{\"password\":\"hunter22\"}"}`, `{"a":{"b":null}}`, `{"a":{"b":[]}}`, `"known value"`, `{"known value":1}`, `{"\u0061":{"\u0062":"marked-secret"}}`} {
 		f.Add([]byte(s))
 	}
 	r := session(f, redact.Options{Pointers: []string{"/a/b"}, Known: []redact.Known{{Name: "k", Value: "known value"}}})
@@ -54,7 +54,7 @@ func FuzzDocument(f *testing.F) {
 		if again := r.JSON(out); json.Valid(doc) && string(again) != string(out) {
 			t.Fatalf("not the same twice: %q -> %q -> %q", doc, out, again)
 		}
-		if before := marked(doc); before != "" && before != "null" && before != `""` && !strings.HasPrefix(marked(out), `"[redacted:`) {
+		if before := strings.Trim(marked(doc), "[]{} \t\r\n"); before != "" && before != "null" && before != `""` && !strings.HasPrefix(marked(out), `"[redacted:`) {
 			t.Fatalf("%q -> %q", doc, out)
 		}
 	})

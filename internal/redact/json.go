@@ -13,7 +13,8 @@ import (
 //
 // A pointer such as /card/number marks the field wherever its steps end a path,
 // at any depth; steps into arrays may be left out, and * stands for any one
-// step. The whole value is masked, also an object; null and an empty text stay.
+// step. The whole value is masked, also an object; null, an empty text and an
+// object or array with nothing in it stay.
 func (r *Redactor) JSON(doc json.RawMessage) json.RawMessage {
 	if !json.Valid(doc) {
 		return json.RawMessage(quote(r.text(string(doc))))
