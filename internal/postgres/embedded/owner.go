@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"baton/internal/problem"
 )
@@ -40,6 +41,10 @@ func own(dir string) (*owner, error) {
 		return nil, unwritable(dir, err)
 	}
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	for tries := 0; errors.Is(err, syscall.EWOULDBLOCK) && tries < 20; tries++ { // who only asks for the owner has it for a moment
+		time.Sleep(10 * time.Millisecond)
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		lock.Close()
 		run, _ := readRun(dir) // only for the message
@@ -59,7 +64,10 @@ func unwritable(dir string, err error) error {
 
 func (o *owner) release() {
 	_ = os.Remove(filepath.Join(o.dir, "run.json"))
-	o.lock.Close() // and with it the lock
+	// A child between its fork and its exec holds the same open file, so closing
+	// ours alone might leave the lock with it for a moment.
+	_ = syscall.Flock(int(o.lock.Fd()), syscall.LOCK_UN)
+	o.lock.Close()
 }
 
 // announce writes run.json so that a reader sees the old or the new text whole.
@@ -94,7 +102,7 @@ func Owner(dir string) (Run, bool) {
 		return Run{}, false
 	}
 	defer lock.Close()
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil { // shared: who asks is not taken for an owner
 		return Run{}, false
 	}
 	run, err := readRun(dir)
