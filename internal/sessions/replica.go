@@ -146,7 +146,10 @@ func (r *Replica) Leave(ctx context.Context, pool *pgxpool.Pool) {
 	if _, err := pool.Exec(ctx, sqlLeave, r.ID); err != nil {
 		r.log.Warn("could not say that this replica leaves; others will notice", "err", err)
 	}
-	r.slot.Close() // and with it the lock
+	// A child between its fork and its exec holds the same open file, so closing
+	// ours alone might leave the lock with it for a moment.
+	_ = syscall.Flock(int(r.slot.Fd()), syscall.LOCK_UN)
+	r.slot.Close()
 }
 
 // takeSlot locks the first free slot and reads, or makes, the identity in it.
