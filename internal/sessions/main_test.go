@@ -109,7 +109,7 @@ func (h house) jobs(t *testing.T, s id.Session) (n int) {
 // silence makes a replica look dead to the database.
 func (h house) silence(t *testing.T, r *sessions.Replica) {
 	t.Helper()
-	// Its own beat would undo this; a row that it can't reach stays silent.
+	r.Leave(t.Context(), h.pool) // its own beat would undo this
 	if _, err := h.pool.Exec(t.Context(), `update replicas set beat_at = now() - interval '9 s' where id = $1`, r.ID); err != nil {
 		t.Fatal(err)
 	}
