@@ -122,10 +122,10 @@ func (s *site) live(c echo.Context) error {
 	ctx, stop := context.WithCancelCause(i18n.With(context.Background(), i18n.Of(r.Context())))
 	sock := &socket{site: s, conn: conn, login: s.login(r), ctx: ctx, stop: stop, deaf: make(chan struct{}),
 		alive: time.Now(), actor: a.actor, rights: rightsKey(a.actor), views: map[string]*view{}}
+	s.liveHub.add(s, sock) // before it is read: once read it may end, and be dropped
 	// The request ends here, and with it what the server keeps for one: most of
 	// what an idle viewer would cost.
 	go sock.read()
-	s.liveHub.add(s, sock)
 	return nil
 }
 
