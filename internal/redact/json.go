@@ -23,14 +23,14 @@ func (r *Redactor) JSON(doc json.RawMessage) json.RawMessage {
 	if !r.takeApart(s, r.signs(s)) {
 		return doc
 	}
-	return json.RawMessage(r.document(s))
+	return json.RawMessage(r.document(s, r.fallback))
 }
 
 // takeApart says whether a document with these signs must be taken apart to be
 // masked. If nothing in its whole text is a sign, then nothing in a part of it
 // is, unless what is written there is not what is meant.
 func (r *Redactor) takeApart(doc string, found sign) bool {
-	return found != 0 || len(r.pointers) > 0 || r.patterns || r.holdsKnown(doc)
+	return found != 0 || len(r.pointers) > 0 || r.patterns || r.policy != nil || r.holdsKnown(doc)
 }
 
 // Sensitive lists the values that pointers, or their own names, mark in a
@@ -43,15 +43,30 @@ func Sensitive(doc json.RawMessage, pointers []string) []Known {
 	r := &Redactor{}
 	r.addPointers(pointers)
 	w := &walker{r: r, s: s, collect: true}
-	w.value("", false)
+	w.value("", false, Pass)
 	return w.found
 }
 
-// document is String for a valid JSON document.
-func (r *Redactor) document(s string) string {
+// document is String for a valid JSON document. rule is for fields that no
+// pointer of the data policy names.
+func (r *Redactor) document(s string, rule Rule) string {
+	before := r.tokens.Len()
 	w := &walker{r: r, s: s}
+	s = w.masked(rule)
+	// What came late may stand in what came first.
+	if len(w.dropped) > 0 {
+		s = (&walker{r: &Redactor{only: true, tokens: NewTokens(nil, w.dropped...)}, s: s}).masked(Pass)
+	}
+	if r.tokens.Len() > before {
+		s = (&walker{r: r, s: s}).masked(rule)
+	}
+	return s
+}
+
+// masked reads the whole document.
+func (w *walker) masked(rule Rule) string {
 	w.space()
-	w.value("", false)
+	w.value("", false, rule)
 	return w.done()
 }
 
@@ -67,6 +82,16 @@ type walker struct {
 
 	collect bool
 	found   []Known
+
+	dropped []Kept   // values that a policy took out
+	columns []string // of the table whose rows are read
+	conceal bool     // what fills a field and is one of the tokens is masked, and all else as always
+
+	// back are the tokens whose values are put in place of their placeholders;
+	// nothing is masked then.
+	back      *Tokens
+	at        []string
+	misplaced []Misplaced
 }
 
 // put writes text in place of what stands from start to where the walker is.
@@ -85,6 +110,7 @@ func (w *walker) done() string {
 type step struct {
 	name  string
 	index bool // of an array
+	n     int  // of an element
 }
 
 func (w *walker) space() {
@@ -94,50 +120,61 @@ func (w *walker) space() {
 }
 
 // value reads the next value. key is the name that it stands under; marked says
-// that a pointer or a name marks it.
-func (w *walker) value(key string, marked bool) {
+// that a pointer or a name marks it as secret, rule is the data policy's for what
+// it is a part of.
+func (w *walker) value(key string, marked bool, rule Rule) {
 	marked = marked || w.marked()
+	rule = w.rule(rule)
 	switch c := w.s[w.i]; {
 	case marked && (c == '{' || c == '['):
 		start, mark, upTo := w.i, len(w.out), w.upTo
-		w.container(key, w.collect)
+		w.container(key, w.collect, Pass)
 		if raw := w.s[start:w.i]; strings.Trim(raw, "[]{} \t\r\n") != "" {
 			w.out, w.upTo = w.out[:mark], upTo // the whole is masked, not its parts
 			w.put(start, quote(w.r.placeholder("field", raw)))
 		}
 	case c == '{' || c == '[':
-		w.container(key, false)
+		w.container(key, false, rule)
 	case c == '"':
-		w.text(key, marked)
+		w.text(key, marked, rule)
 	default:
-		w.bare(key, marked)
+		w.bare(key, marked, rule)
 	}
 }
 
-func (w *walker) container(key string, marked bool) {
+func (w *walker) container(key string, marked bool, rule Rule) {
 	object := w.s[w.i] == '{'
-	elements := marked || !object && secretField(key)
+	elements := marked || !object && w.r.secretField(key)
+	outer := w.columns
+	if object {
+		w.columns = nil
+	}
 	w.i++
 	w.space()
-	for w.s[w.i] != '}' && w.s[w.i] != ']' {
+	for n := 0; w.s[w.i] != '}' && w.s[w.i] != ']'; n++ {
 		if w.s[w.i] == ',' {
 			w.i++
 			w.space()
 		}
-		name, inside := key, elements
+		at, inside := w.cell(key, n), elements
 		if object {
-			name = w.key()
+			at = step{name: w.key()}
 			w.space()
 			w.i++ // the colon
 			w.space()
-			inside = marked || secretField(name)
+			inside = marked || w.r.secretField(at.name)
 		}
-		w.path = append(w.path, step{name, !object})
-		w.value(name, inside)
+		w.path = append(w.path, at)
+		start := w.i
+		w.value(at.name, inside, rule)
 		w.path = w.path[:len(w.path)-1]
+		if object && at.name == "columns" && w.r.policy != nil {
+			w.columns = columns(w.s[start:w.i])
+		}
 		w.space()
 	}
 	w.i++
+	w.columns = outer
 }
 
 // string reads the next string.
@@ -161,20 +198,29 @@ func (w *walker) string() string {
 func (w *walker) key() string {
 	start := w.i
 	text := w.string()
+	if w.back != nil {
+		return text
+	}
 	if masked := w.r.text(text); masked != text {
 		w.put(start, quote(masked))
 	}
 	return text
 }
 
-func (w *walker) text(key string, marked bool) {
+func (w *walker) text(key string, marked bool, rule Rule) {
 	start := w.i
 	text := w.string()
 	switch {
+	case w.back != nil:
+		w.restored(start, text)
 	case marked && w.collect:
 		w.found = append(w.found, Known{safeName(key), text})
 	case marked && text != "" && !isPlaceholder(text) && !plainValues[strings.ToLower(text)]:
 		w.put(start, quote(w.r.placeholder(markedName(key), text)))
+	case rule != Pass && text != "" && !isPlaceholder(text):
+		w.hide(start, rule, key, quote(text))
+	case w.conceal && w.r.tokens.has(quote(text)):
+		w.hide(start, Token, key, quote(text))
 	case !w.collect:
 		if masked := w.r.under(key, text); masked != text {
 			w.put(start, quote(masked))
@@ -183,7 +229,7 @@ func (w *walker) text(key string, marked bool) {
 }
 
 // bare reads a number, true, false or null.
-func (w *walker) bare(key string, marked bool) {
+func (w *walker) bare(key string, marked bool, rule Rule) {
 	start := w.i
 	for w.i < len(w.s) && strings.IndexByte(",]} \t\r\n", w.s[w.i]) < 0 {
 		w.i++
@@ -191,6 +237,9 @@ func (w *walker) bare(key string, marked bool) {
 	token := w.s[start:w.i]
 	number := token[0] == '-' || token[0] >= '0' && token[0] <= '9'
 	switch {
+	case w.back != nil || token == "null":
+	case rule != Pass && !marked, w.conceal && w.r.tokens.has(token):
+		w.hide(start, max(rule, Token), key, token)
 	case !number:
 	case marked && w.collect:
 		w.found = append(w.found, Known{safeName(key), token})
@@ -254,17 +303,10 @@ func markedName(key string) string {
 }
 
 func (r *Redactor) addPointers(pointers []string) {
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for _, p := range pointers {
-		p = strings.TrimPrefix(p, "/")
-		if p == "" {
-			continue
+		if steps := pointerSteps(p); steps != nil {
+			r.pointers = append(r.pointers, steps)
 		}
-		var steps []string
-		for _, s := range strings.Split(p, "/") {
-			steps = append(steps, unescape.Replace(s))
-		}
-		r.pointers = append(r.pointers, steps)
 	}
 }
 

@@ -12,6 +12,11 @@
 // from another, says nothing about the value without the session's key, and has
 // no character that breaks JSON, a URL or a command line. Redacting twice
 // changes nothing.
+//
+// Personal and business data is no secret: what becomes of it is for a Policy to
+// say (Redactor.Following). Its placeholders, such as [masked:email:3f9a1c20b7d4],
+// stand for values that are kept (Tokens), so that they can be put back into what
+// a tool is called with.
 package redact
 
 import (
@@ -70,6 +75,16 @@ type Redactor struct {
 	rules    []rule
 	patterns bool // some rules are an operator's, which have no sign
 	off      sign
+
+	// Of who follows a data policy.
+	policy   *policy
+	tokens   *Tokens
+	fallback Rule      // for fields that nobody named
+	table    bool      // what is masked is a table
+	written  bool      // it is what a model wrote: see Written
+	words    bool      // it is words: see Words
+	only     bool      // secrets are not looked for
+	secrets  *Redactor // what no value with a token may hold
 }
 
 // New makes a redactor. The error is about a pattern that does not compile.
@@ -112,12 +127,15 @@ func (r *Redactor) With(known []Known, pointers []string) *Redactor {
 	c.pointers = slices.Clone(r.pointers)
 	c.addKnown(known)
 	c.addPointers(pointers)
+	if r.secrets != nil {
+		c.secrets = r.secrets.With(known, pointers)
+	}
 	return &c
 }
 
 // Longest is how many bytes of context a known value may need: who cuts text
 // before it is redacted must drop that much on both sides of the cut.
-func (r *Redactor) Longest() int { return r.longest }
+func (r *Redactor) Longest() int { return max(r.longest, r.tokens.longestKnown()) }
 
 // String masks the secrets of a text. A text that is a JSON object or array stays
 // one. A number by itself is a text: whoever knows that it is JSON asks JSON.
@@ -128,7 +146,7 @@ func (r *Redactor) String(s string) string {
 			return s
 		}
 		if json.Valid([]byte(s)) {
-			return r.document(s)
+			return r.document(s, Pass)
 		}
 	}
 	return r.replace(s, r.findWith(s, found))
@@ -140,7 +158,7 @@ func (r *Redactor) text(s string) string { return r.replace(s, r.find(s)) }
 // span is a secret in a text.
 type span struct {
 	start, end int
-	name       string
+	name       string // what it is; of a value of Tokens, its placeholder
 }
 
 // signs are those of s, without those of rules that are not in force.
@@ -158,7 +176,7 @@ func (r *Redactor) findWith(s string, found sign) []span {
 			}
 		}
 	}
-	if found&signEncoded != 0 {
+	if found&signEncoded != 0 && !r.only {
 		spans = append(spans, r.findEncoded(s)...)
 	}
 	if len(spans) == 0 {
@@ -172,6 +190,9 @@ func (r *Redactor) findIn(s string, found sign) []span {
 	var spans []span
 	if r.holdsKnown(s) {
 		spans = r.findKnown(s)
+	}
+	if r.tokens != nil {
+		spans = append(spans, r.tokens.find(s)...)
 	}
 	if found == 0 && !r.patterns {
 		return spans
@@ -190,7 +211,10 @@ func merge(spans []span) []span {
 		if a.start != b.start {
 			return a.start - b.start
 		}
-		return b.end - a.end
+		if a.end != b.end {
+			return b.end - a.end
+		}
+		return strings.Compare(a.name, b.name) // the placeholder of a value that is known, which begins with [
 	})
 	var out []span
 	for _, sp := range spans {
@@ -237,6 +261,9 @@ func bareJSON(s string, sp span) bool {
 
 // placeholder stands for value. Addresses keep what tells them apart to people.
 func (r *Redactor) placeholder(name, value string) string {
+	if name[0] == '[' {
+		return name
+	}
 	if name == "email" {
 		local, host, _ := strings.Cut(value, "@")
 		return local[:1] + "***@" + host
@@ -246,7 +273,7 @@ func (r *Redactor) placeholder(name, value string) string {
 	return "[redacted:" + name + ":" + hex.EncodeToString(mac.Sum(nil)[:3]) + "]"
 }
 
-var placeholderRE = regexp.MustCompile(`\[redacted:[a-z0-9_-]+:[0-9a-f]{6}\]`)
+var placeholderRE = regexp.MustCompile(`\[redacted:[a-z0-9_-]+:[0-9a-f]{6}\]|` + tokenPattern + `|` + withheldPattern)
 
 // isPlaceholder says whether all of s is one placeholder.
 func isPlaceholder(s string) bool {

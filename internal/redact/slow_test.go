@@ -172,7 +172,7 @@ func (w *slowWalker) container(key string, marked bool) {
 			w.byte() // the colon
 			w.space()
 		}
-		w.path = append(w.path, step{name, !object})
+		w.path = append(w.path, step{name: name, index: !object})
 		w.value(name, marked || object && secretField(name) || !object && secretField(key))
 		w.path = w.path[:len(w.path)-1]
 		w.space()

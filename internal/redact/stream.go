@@ -52,8 +52,9 @@ func (s *Stream) safeCut() int {
 			return min(cut, strings.LastIndexByte(s.held[:last[0]], '\n')+1)
 		}
 	}
-	if s.r.longest > 0 && len(s.held)-cut < s.r.longest {
-		cut = max(0, min(cut, len(s.held)-s.r.longest)) // a known value may hold line breaks
+	longest := s.r.Longest()
+	if longest > 0 && len(s.held)-cut < longest {
+		cut = max(0, min(cut, len(s.held)-longest)) // a known value may hold line breaks
 		cut = strings.LastIndexByte(s.held[:cut], '\n') + 1
 	}
 	rest := s.held[line:]
@@ -61,9 +62,9 @@ func (s *Stream) safeCut() int {
 	if line > 0 {
 		whole = rest
 	}
-	if cut == line && !suggestive.MatchString(whole) && len(rest) > Lag+s.r.longest {
+	if cut == line && !suggestive.MatchString(whole) && len(rest) > Lag+longest {
 		// In prose, cut between two words of letters.
-		for i := len(rest) - Lag - s.r.longest; i > 1; i-- {
+		for i := len(rest) - Lag - longest; i > 1; i-- {
 			if rest[i] == ' ' && letter(rest[i-1]) && i+1 < len(rest) && letter(rest[i+1]) && lower(rest[i+1]) {
 				return line + i
 			}
