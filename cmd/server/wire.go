@@ -51,15 +51,15 @@ type house struct {
 // serves none.
 func build(ctx context.Context, c config, installation definition.Installation, more map[string]toolMaker, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
 	h = house{pool: pool, accounts: auth.NewAccounts(pool), hub: live.NewHub(pool, log), models: &models{}}
-	h.sessions = sessions.NewStore(pool, h.hub)
+	if h.keyring, err = openKeyring(c); err != nil {
+		return h, err
+	}
+	h.sessions = sessions.NewStore(pool, h.hub).SealWith(h.keyring)
 	if h.inserter, err = jobs.NewInserter(pool, log); err != nil {
 		return h, err
 	}
 	h.breakers = breaker.New(pool, log)
 	h.escalations, h.desk = escalation.NewStore(pool), decide.NewDesk(pool, h.inserter, h.hub)
-	if h.keyring, err = openKeyring(c); err != nil {
-		return h, err
-	}
 	h.secrets = secrets.NewStore(pool, h.keyring)
 	h.toolbox = newToolbox(installation, c.dataDir(), h.sessions, h.secrets)
 	h.toolbox.more = more

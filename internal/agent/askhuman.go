@@ -55,7 +55,7 @@ func (s *sitting) ask(ctx context.Context, c *call) error {
 	if earlier, ok := s.st.answers[c.plan.Exact]; ok && earlier.Decision != nil {
 		return s.answerFromBefore(ctx, c, earlier)
 	}
-	asked, faults := escalation.ParseAsk(c.plan.Call.Args, s.redactor)
+	asked, faults := escalation.ParseAsk(c.plan.Call.Args, s.redactor.Words())
 	var draft escalation.Draft
 	if len(faults) == 0 || escalation.Vague(faults) {
 		s.nameCalls(&asked)
@@ -116,7 +116,7 @@ func (s *sitting) known() escalation.Known {
 		}
 		_, spec, _ := s.registry.Lookup(c.plan.Call.Tool)
 		known := escalation.KnownCall{
-			N: n, Tool: c.plan.Call.Tool, ToolHash: c.plan.ToolHash, Words: spec.Words, Args: s.redactor.JSON(c.plan.Call.Args), Effect: c.plan.Effect,
+			N: n, Tool: c.plan.Call.Tool, ToolHash: c.plan.ToolHash, Words: spec.Words, Args: s.redactor.JSON(c.written), Effect: c.plan.Effect,
 			Status: c.result.CallStatus(), Attempts: c.tries, ErrorType: c.result.ErrorType(), Error: c.result.Message(), Shown: c.result.ForModel(),
 		}
 		if known.Status == tools.StatusPartial {
@@ -163,10 +163,16 @@ func (s *sitting) put(ctx context.Context, list []question) (done bool, err erro
 		group = fmt.Sprintf("%s/%d", s.row.ID, s.st.steps)
 	}
 	ctx = context.WithoutCancel(ctx)
+	keep, saved := s.keepTokens(nil)
 	var questions []live.Object
 	err = postgres.InTx(ctx, s.w.DB, func(tx pgx.Tx) error {
 		if _, err := sessions.LockTx(ctx, tx, s.row.ID); err != nil {
 			return err
+		}
+		for _, also := range keep {
+			if err := also(ctx, tx); err != nil {
+				return err
+			}
 		}
 		step := sessions.Step{Counters: s.counters()}
 		for _, q := range list {
@@ -186,6 +192,7 @@ func (s *sitting) put(ctx context.Context, list []question) (done bool, err erro
 		return false, s.unread(ctx)
 	}
 	if err == nil {
+		saved()
 		s.logAsked(list)
 		s.w.Live.Tell(append(questions, live.Of(s.row.ID))...)
 	}

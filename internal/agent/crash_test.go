@@ -72,7 +72,7 @@ func effects(witness, in string) []tools.Tool {
 				return tools.Output{}, err
 			}
 			defer f.Close()
-			if _, err := fmt.Fprintf(f, "%s %s\n", name, tools.RunningCall(ctx).Key); err != nil {
+			if _, err := fmt.Fprintf(f, "%s %s %s\n", name, tools.RunningCall(ctx).Key, args); err != nil {
 				return tools.Output{}, err
 			}
 			if err := f.Sync(); err != nil {
@@ -254,6 +254,7 @@ func (c crash) check(when string) (doubt bool) {
 	ran := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		name, key, _ := strings.Cut(strings.TrimSpace(line), " ")
+		key, _, _ = strings.Cut(key, " ")
 		ran[name] = append(ran[name], key)
 	}
 	if n := len(ran["send"]); n > 1 || n == 0 && !doubt {

@@ -140,7 +140,8 @@ func (s *sitting) finish(ctx context.Context, c *call) error {
 // before it that are still to be written.
 func (s *sitting) tryFinish(ctx context.Context, c *call, before []sessions.NewEvent) (done bool, err error) {
 	var args finishArgs
-	if err := json.Unmarshal(c.plan.Call.Args, &args); err != nil {
+	// As it is on record, so that it says what may be shown, also in a refusal.
+	if err := json.Unmarshal(c.written, &args); err != nil {
 		return false, fmt.Errorf("read a finish that fits its schema: %w", err)
 	}
 	faults := s.st.checkFinish(args, s.registry)
@@ -197,8 +198,8 @@ func (s *sitting) refuseFinish(ctx context.Context, c *call, before []sessions.N
 // the ledger, whatever the model lists.
 func (s *sitting) ending(args finishArgs, outcome sessions.Outcome) sessions.Ending {
 	e := sessions.Ending{Status: sessions.Completed, Outcome: outcome, Summary: s.redactor.String(clean.Text(args.Summary))}
-	e.Evidence = s.redactor.JSON(orEmpty(encode(s.named(args.Evidence))))
-	e.Unresolved = s.redactor.JSON(orEmpty(encode(args.Unresolved)))
+	e.Evidence = s.redactor.Words().JSON(orEmpty(encode(s.named(args.Evidence))))
+	e.Unresolved = s.redactor.Words().JSON(orEmpty(encode(args.Unresolved)))
 	return e
 }
 

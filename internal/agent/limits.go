@@ -207,7 +207,7 @@ func limitAnswered(l escalation.Limit, d *escalation.Decision) notice {
 func (s *sitting) facts() tools.Facts {
 	now := time.Now()
 	f := tools.Facts{
-		Tools: s.registry, Now: now, Breakers: s.w.Breakers.Facts(now), Step: s.st.steps + 1, Keys: s.w.Keys,
+		Tools: s.registry, Now: now, Breakers: s.w.Breakers.Facts(now), Step: s.st.steps + 1, Keys: s.w.Keys, Tokens: s.tokens,
 		Policy: s.version.Agent.Permission, Circuit: &s.st.circuit, Rested: s.rested(0), Cancelled: s.cancel,
 	}
 	for _, a := range s.st.approvals {

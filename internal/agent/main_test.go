@@ -80,7 +80,7 @@ func build(t testing.TB, extra ...tools.Tool) *house {
 // join adds a worker, of a replica of its own, to a database.
 func join(t testing.TB, pool *pgxpool.Pool, slots string, extra ...tools.Tool) *house {
 	t.Helper()
-	h := &house{t: t, pool: pool, store: sessions.NewStore(pool, nil), definitions: definition.NewStore(pool, definition.Known{}, nil), tools: extra}
+	h := &house{t: t, pool: pool, store: sessions.NewStore(pool, nil).SealWith(keyring), definitions: definition.NewStore(pool, definition.Known{}, nil), tools: extra}
 	var err error
 	if h.inserter, err = jobs.NewInserter(pool, quiet); err != nil {
 		t.Fatal(err)

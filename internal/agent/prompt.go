@@ -5,23 +5,34 @@ import (
 
 	"baton/internal/definition"
 	"baton/internal/llm"
+	"baton/internal/sessions"
 	"baton/internal/tools"
 )
 
 //go:embed prompts/contract.md
 var contract string
 
+// masked is what an agent with a data policy is taught besides.
+//
+//go:embed prompts/masked.md
+var masked string
+
 // contractVersion names the text of the contract that every agent is taught. It
 // grows with each change of the text.
 const contractVersion = 2
 
 // Prompt is the system prompt of an agent, exactly as its model is sent it: the
-// contract, whose number is returned as well, and the agent's instructions.
+// contract, whose number is returned as well, what its data policy asks for, and
+// the agent's instructions.
 func Prompt(agent definition.Agent) (system string, version int) {
-	if agent.Instructions == "" {
-		return contract, contractVersion
+	system = contract
+	if sessions.PolicyOf(agent).Masks() {
+		system += masked
 	}
-	return contract + "\n# Your work\n\n" + agent.Instructions, contractVersion
+	if agent.Instructions != "" {
+		system += "\n# Your work\n\n" + agent.Instructions
+	}
+	return system, contractVersion
 }
 
 // request is what the model is asked: a function of the agent's version and the

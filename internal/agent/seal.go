@@ -19,6 +19,11 @@ import (
 // returns the clear arguments of those that redaction changed, by call number.
 func (s *sitting) forRecord(record *replied) map[int]json.RawMessage {
 	var clear map[int]json.RawMessage
+	if s.tokens != nil {
+		for _, p := range record.Plans {
+			p.Stored(s.redactor, s.registry) // what one call's fields hold, the words of all hide
+		}
+	}
 	for i, p := range record.Plans {
 		stored, changed := p.Stored(s.redactor, s.registry)
 		record.Plans[i] = slim(stored)
@@ -74,4 +79,36 @@ func (s *sitting) unseal(ctx context.Context) error {
 		c.plan.Call.Args, c.sealed = args, true
 	}
 	return nil
+}
+
+// followPolicy has the session follow its agent's data policy, if that has
+// anything to say. The values behind the placeholders are read back, whoever
+// worked on the session before.
+func (s *sitting) followPolicy(ctx context.Context) (err error) {
+	policy := sessions.PolicyOf(s.version.Agent)
+	if !policy.Masks() {
+		return nil
+	}
+	if s.tokens, err = s.w.Store.Tokens(ctx, s.row.ID); err != nil {
+		return err
+	}
+	s.redactor = s.redactor.Following(policy, s.tokens)
+	return nil
+}
+
+// keepTokens adds to what a write does with it that values which got a
+// placeholder since the last are kept: no placeholder is on record whose value
+// nobody has. saved is to be called once it is written.
+func (s *sitting) keepTokens(also []func(context.Context, pgx.Tx) error) (_ []func(context.Context, pgx.Tx) error, saved func()) {
+	if s.tokens == nil {
+		return also, func() {}
+	}
+	fresh := s.tokens.Fresh()
+	if len(fresh) == 0 {
+		return also, func() {}
+	}
+	keep := func(ctx context.Context, tx pgx.Tx) error {
+		return sessions.KeepTokensTx(ctx, tx, s.w.Keyring, s.row.ID, fresh)
+	}
+	return append(also, keep), func() { s.tokens.Saved(len(fresh)) }
 }

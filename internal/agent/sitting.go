@@ -27,6 +27,7 @@ type sitting struct {
 	registry *tools.Registry
 	model    llm.Model
 	redactor *redact.Redactor
+	tokens   *redact.Tokens // of an agent with a data policy; nil as a rule
 	runner   tools.Runner
 	logger   *slog.Logger
 	view     *view // of the conversation, as the model is sent it
@@ -99,6 +100,7 @@ func (s *sitting) working() time.Duration {
 // transaction, without a single statement.
 func (s *sitting) write(ctx context.Context, step sessions.Step, also ...func(ctx context.Context, tx pgx.Tx) error) error {
 	step.Counters = s.counters()
+	also, saved := s.keepTokens(also)
 	// What has happened is written down, whoever cancels: the fence decides.
 	ctx = context.WithoutCancel(ctx)
 	var written sessions.Written
@@ -111,6 +113,7 @@ func (s *sitting) write(ctx context.Context, step sessions.Step, also ...func(ct
 	if err != nil {
 		return err
 	}
+	saved()
 	s.logEvents(ctx, step.Events)
 	s.cancel, s.pause = written.CancelRequested, written.PauseRequested
 	if written.Inbox > s.lease.Seen {

@@ -53,6 +53,7 @@ type state struct {
 // call is one call as the loop sees it.
 type call struct {
 	plan    tools.Plan
+	written json.RawMessage // its arguments as they are on record; those of plan may be in clear
 	step    int
 	turn    int
 	started bool // on record as started
@@ -262,7 +263,7 @@ func (s *state) replied(d replied) {
 	for _, p := range d.Plans {
 		s.calls++
 		s.turnCalls++
-		s.current = append(s.current, &call{plan: p, step: s.steps, turn: s.turn, started: starts[p.Call.N]})
+		s.current = append(s.current, &call{plan: p, written: p.Call.Args, step: s.steps, turn: s.turn, started: starts[p.Call.N]})
 		if s.usesOnce(p) {
 			s.once.call = p.Call.N
 		}
@@ -343,7 +344,7 @@ func (s *state) settle() {
 	}
 	for _, c := range s.current {
 		s.messages = append(s.messages, llm.Message{Role: llm.RoleResult, Result: &llm.Result{
-			CallID: c.alias(), ProviderID: providerID(c.plan.Call), Tool: c.plan.Call.Tool, Args: c.plan.Call.Args, Result: *c.result,
+			CallID: c.alias(), ProviderID: providerID(c.plan.Call), Tool: c.plan.Call.Tool, Args: c.written, Result: *c.result,
 		}})
 	}
 	s.messages = append(s.messages, s.after...)

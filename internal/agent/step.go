@@ -52,13 +52,14 @@ func (s *sitting) step(ctx context.Context) (done bool, err error) {
 	}
 	plans := s.plan(reply)
 	record := replied{
-		Text: s.redactor.String(clean.Text(reply.Text)), Stop: unexpected(reply), MS: millis(took), Plans: slices.Clone(plans), Start: starts(plans),
+		Stop: unexpected(reply), MS: millis(took), Plans: slices.Clone(plans), Start: starts(plans),
 		Usage: usage{Input: reply.Usage.InputTokens, Output: reply.Usage.OutputTokens, Micros: reply.Usage.CostMicros},
 	}
 	if reply.Model != s.row.Model {
 		record.Model = reply.Model
 	}
 	clear := s.forRecord(&record)
+	record.Text = s.redactor.String(clean.Text(reply.Text)) // now that what the calls hold is known
 	s.st.replied(record)
 	s.keepWhole(plans, clear)
 	s.markFresh(record.Start)

@@ -203,7 +203,7 @@ func (s *state) counted(f grounding.Fact, sentence, summary string) bool {
 // people or says at the end is its own word.
 func addCall(g *grounding.Ground, c *call) {
 	if !own(c.plan.Call.Tool) {
-		g.AddJSON(c.plan.Call.Args)
+		g.AddJSON(c.written)
 	}
 	g.AddJSON([]byte(c.result.ForModel()))
 }

@@ -46,7 +46,7 @@ func historyOf(t *testing.T, task string) history {
 
 func (h history) call(tool string, effect tools.Effect, args string, r tools.Result) history {
 	h.s.calls++
-	h.s.ended[h.s.calls] = &call{turn: h.s.turn, plan: tools.Plan{Call: tools.Call{N: h.s.calls, Tool: tool, Args: json.RawMessage(args)}, Effect: effect}, result: &r}
+	h.s.ended[h.s.calls] = &call{turn: h.s.turn, written: json.RawMessage(args), plan: tools.Plan{Call: tools.Call{N: h.s.calls, Tool: tool, Args: json.RawMessage(args)}, Effect: effect}, result: &r}
 	return h
 }
 

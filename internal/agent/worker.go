@@ -206,10 +206,13 @@ func (w *Worker) run(ctx context.Context, lease *sessions.Lease, row sessions.Se
 	if s.model, err = w.Model(s.version, row.Model); err != nil {
 		return s.fail(ctx, failure{Code: "agent_unusable", Params: map[string]any{"said": err.Error()}})
 	}
+	if err := s.followPolicy(ctx); err != nil {
+		return err
+	}
 	if err := s.unseal(ctx); err != nil {
 		return err
 	}
-	s.runner = tools.Runner{Session: row.ID, Tools: s.registry, Redactor: s.redactor, Keys: w.Keys, Retries: w.Retries, Stuck: w.Stuck, Log: w.Log,
+	s.runner = tools.Runner{Session: row.ID, Tools: s.registry, Redactor: s.redactor, Tokens: s.tokens, Keys: w.Keys, Retries: w.Retries, Stuck: w.Stuck, Log: w.Log,
 		Waits: func(wait tools.Wait) bool { return s.writeWait(ctx, wait) }}
 	for {
 		done, err := s.advance(ctx)

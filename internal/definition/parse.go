@@ -237,7 +237,7 @@ func (r *reader) data(n *yaml.Node, path string, d *DataPolicy) {
 		"fields": func(n *yaml.Node, path string) {
 			d.Fields = map[string]DataRule{}
 			r.entries(n, path, func(key, value *yaml.Node, keyPath string) {
-				if !strings.HasPrefix(key.Value, "/") {
+				if !strings.HasPrefix(key.Value, "/") || key.Value == "/" {
 					r.refuse(key, keyPath, Fault{Expected: "a JSON pointer, such as /customer/email", Got: shown(key)})
 				}
 				var rule DataRule

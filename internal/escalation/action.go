@@ -17,7 +17,7 @@ func action(plan tools.Plan, spec tools.Spec, r *redact.Redactor) *Action {
 		args = json.RawMessage("{}")
 	}
 	if r != nil {
-		args = r.With(nil, spec.Sensitive).JSON(args)
+		args = r.With(nil, spec.Sensitive).Written().JSON(args)
 	}
 	shown, err := clean.JSON(args)
 	if err != nil {

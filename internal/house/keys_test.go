@@ -248,7 +248,6 @@ func sameAgent(a, b definition.Agent) bool {
 var notYet = map[string]string{
 	"secrets": "Secrets", "mcp_servers": "MCPServers",
 	"escalation.quorum": "Quorum", "escalation.no_self_approval": "NoSelfApproval",
-	"data.default": "Default", "data.fields": "Fields",
 	"retention.outputs": "Outputs", "retention.events": "Events", "retention.sessions": "Sessions",
 }
 
@@ -262,7 +261,7 @@ func TestThePageAboutAgentsSaysWhatIsNotCarriedOut(t *testing.T) {
 		}
 	}
 	for key, field := range notYet {
-		group := map[string]string{"budgets": "Budgets", "escalation": "Escalation", "data": "Data", "retention": "Retention"}[strings.Split(key, ".")[0]]
+		group := map[string]string{"budgets": "Budgets", "escalation": "Escalation", "retention": "Retention"}[strings.Split(key, ".")[0]]
 		if group == "" {
 			group = "Agent"
 		}

@@ -101,7 +101,13 @@ with s as (
       and (inbox_seq = $38 or $31 = 'cancelled') and open_questions = $32
     returning last_seq - $5 as base, inbox_seq, cancel_requested, pause_requested
 )`
-	sqlEnd = sqlEndRow + sqlStepEvents + sqlStepCalls + sqlStepTell
+	// Nothing of it runs any more, so nothing that was sealed for it is kept.
+	sqlEndWipe = `, a as (
+    delete from sealed_args w using s where w.session_id = $1
+), k as (
+    delete from session_tokens w using s where w.session_id = $1
+)`
+	sqlEnd = sqlEndRow + sqlStepEvents + sqlStepCalls + sqlEndWipe + sqlStepTell
 )
 
 // EndTx ends the session for good. Errors: ErrInbox if something came from

@@ -20,6 +20,7 @@ import (
 	"baton/internal/jobs"
 	"baton/internal/postgres"
 	"baton/internal/problem"
+	"baton/internal/secrets"
 )
 
 // Limits of what starts a session.
@@ -87,7 +88,7 @@ func (s *Store) Start(ctx context.Context, actor auth.Actor, inserter *jobs.Inse
 		if done, err := n.Once.BeginTx(ctx, tx); done || err != nil {
 			return err
 		}
-		all, err := startTx(ctx, tx, actor, inserter, n)
+		all, err := startTx(ctx, tx, s.ring, actor, inserter, n)
 		if err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ func (s *Store) Start(ctx context.Context, actor auth.Actor, inserter *jobs.Inse
 // not looked at. Problems as for Start.
 func (s *Store) StartAll(ctx context.Context, actor auth.Actor, inserter *jobs.Inserter, news ...New) (started []Session, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx pgx.Tx) (err error) {
-		started, err = startTx(ctx, tx, actor, inserter, news...)
+		started, err = startTx(ctx, tx, s.ring, actor, inserter, news...)
 		return err
 	})
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *Store) StartAll(ctx context.Context, actor auth.Actor, inserter *jobs.I
 	return started, nil
 }
 
-func startTx(ctx context.Context, tx pgx.Tx, actor auth.Actor, inserter *jobs.Inserter, news ...New) ([]Session, error) {
+func startTx(ctx context.Context, tx pgx.Tx, ring *secrets.Keyring, actor auth.Actor, inserter *jobs.Inserter, news ...New) ([]Session, error) {
 	var list []Session
 	var ids []id.Session
 	var teams []id.Team
@@ -129,11 +130,21 @@ func startTx(ctx context.Context, tx pgx.Tx, actor auth.Actor, inserter *jobs.In
 		if err := n.check(); err != nil {
 			return nil, err
 		}
-		v := Session{ID: id.New[id.Session](), Status: Queued, Task: n.Task, Inputs: n.Inputs, Team: n.Agent.Team, TeamSlug: n.Agent.Agent.Team,
+		session := id.New[id.Session]()
+		fresh, err := n.mask(ring, session)
+		if err != nil {
+			return nil, fmt.Errorf("start session: %w", err)
+		}
+		v := Session{ID: session, Status: Queued, Task: n.Task, Inputs: n.Inputs, Team: n.Agent.Team, TeamSlug: n.Agent.Agent.Team,
 			Agent: AgentRef{ID: n.Agent.ID, Slug: n.Agent.Slug, Version: n.Agent.Number}, Model: n.Model, Turn: 1, RequestedBy: actor.Name,
 			Evidence: json.RawMessage("[]"), Unresolved: json.RawMessage("[]"), LastSeq: 1}
 		if err := auth.Can(actor, auth.StartSession, v.object()); err != nil {
 			return nil, err
+		}
+		if len(fresh) > 0 {
+			if err := KeepTokensTx(ctx, tx, ring, session, fresh); err != nil {
+				return nil, err
+			}
 		}
 		data, err := json.Marshal(startedData{Task: v.Task, Inputs: v.Inputs, Agent: v.Agent, Model: v.Model, By: AuthorOf(actor)})
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"baton/internal/id"
 	"baton/internal/live"
 	"baton/internal/postgres"
+	"baton/internal/secrets"
 )
 
 // ErrLost says that the session is no longer the worker's: another has claimed
@@ -82,6 +83,7 @@ type Written struct {
 type Store struct {
 	db     postgres.DB
 	hub    *live.Hub
+	ring   *secrets.Keyring // see SealWith
 	writer stepWriter
 	drafts sync.Map // of sessions that run in this process: id.Session to Draft
 }

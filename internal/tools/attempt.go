@@ -104,7 +104,8 @@ func panicFailure(ctx context.Context, log *slog.Logger, p any, stack []byte) *F
 	if p == nil {
 		p = "the goroutine was ended"
 	}
-	log.Error("tool panicked", "call", r.ID.String(), "attempt", r.Attempt, "panic", fmt.Sprint(p), "stack", string(stack))
+	mask := runFrom(ctx).masked
+	log.Error("tool panicked", "call", r.ID.String(), "attempt", r.Attempt, "panic", mask(fmt.Sprint(p)), "stack", mask(string(stack)))
 	return Fail(Internal, "The tool crashed while it ran. This is a fault of the tool, not of the arguments.",
 		"Do not repeat the call as it is.", "Use another way, or report that the tool is broken.")
 }

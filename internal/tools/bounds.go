@@ -80,7 +80,11 @@ func (p presenter) facts(context map[string]any) map[string]any {
 	slices.Sort(names)
 	out, room := map[string]any{}, factsChars
 	for i, name := range names {
-		fact := p.short(jsonAny(context[name]))
+		from := p
+		if name == "body" { // of what a service answered
+			from = p.brought()
+		}
+		fact := from.short(jsonAny(context[name]))
 		if room -= utf8.RuneCount(fact) + len(name); room < 0 || i == maxFacts {
 			out["further_facts"] = plural(len(names)-i, "fact was", "facts were") + " left out"
 			break
@@ -114,7 +118,7 @@ func (p presenter) items(list []Item) []Item {
 	for i, it := range list {
 		item := Item{Item: clean.Line(p.sentence(it.Item, 400)), Type: it.Type, Reason: p.sentence(it.Reason, 1000), Retryable: it.Retryable}
 		if it.Data != nil {
-			item.Data = p.short(jsonAny(it.Data))
+			item.Data = p.brought().short(jsonAny(it.Data))
 		}
 		room -= utf8.RuneCountInString(item.Item) + utf8.RuneCountInString(item.Reason) + utf8.RuneCount(item.Data) + 40
 		if i == maxItems || room < 0 && i > 0 {

@@ -20,7 +20,8 @@ type Runner struct {
 	Session  id.Session
 	Tools    *Registry
 	Redactor *redact.Redactor
-	Keys     Keys // those that Prepare was given; a plan whose digest is another's is not run
+	Tokens   *redact.Tokens // put back into arguments; nil is none
+	Keys     Keys           // those that Prepare was given; a plan whose digest is another's is not run
 	Retries  *RetryBudgets
 	Stuck    *atomic.Int64 // tools that were left behind and still run
 	Log      *slog.Logger
@@ -139,7 +140,7 @@ func (r Runner) dispatchable(plan Plan) (entry, json.RawMessage, *Failure) {
 	case plan.Verdict != Ready:
 		return e, nil, Fail(PermissionDenied, "The call was not cleared to run.", "Ask for it again.")
 	}
-	args, wrong := decode(plan.Call, e)
+	args, _, wrong := decode(plan.Call, e, r.Tokens)
 	if wrong != nil {
 		return e, nil, wrong
 	}

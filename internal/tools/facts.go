@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"baton/internal/permission"
+	"baton/internal/redact"
 )
 
 // Facts are all that Prepare knows besides the call. The worker folds them from
@@ -17,6 +18,9 @@ type Facts struct {
 	Step int // the current step, from 1, over the whole session
 	// Keys make fingerprints and digests; they never leave the process.
 	Keys Keys
+
+	// Tokens are the values that the model knows by placeholders; nil is none.
+	Tokens *redact.Tokens
 
 	Policy    permission.Policy
 	Approvals []Approval // unused ones of this session

@@ -62,12 +62,12 @@ func TestNumbersOutOfAllBoundsAreWrongArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []string{"1e999999", "1e9999999", "1E+99999999999999999999", "1e-9999999", "1e401"} {
-		_, wrong := decode(Call{Tool: "x", Args: json.RawMessage(`{"n":` + n + `}`)}, reg.tools["x"])
+		_, _, wrong := decode(Call{Tool: "x", Args: json.RawMessage(`{"n":` + n + `}`)}, reg.tools["x"], nil)
 		if wrong == nil || wrong.Type != InvalidArguments || len(wrong.Errors) != 1 || wrong.Errors[0].Path != "/n" {
 			t.Errorf("%s: %+v", n, wrong)
 		}
 	}
-	if _, wrong := decode(Call{Tool: "x", Args: json.RawMessage(`{"n":1e300}`)}, reg.tools["x"]); wrong != nil {
+	if _, _, wrong := decode(Call{Tool: "x", Args: json.RawMessage(`{"n":1e300}`)}, reg.tools["x"], nil); wrong != nil {
 		t.Errorf("a number: %+v", wrong)
 	}
 }
@@ -96,7 +96,7 @@ func FuzzArguments(f *testing.F) {
 	e := reg.tools["x"]
 	f.Fuzz(func(t *testing.T, doc string) {
 		for _, call := range []Call{{Tool: "x", Raw: doc}, {Tool: "x", Args: json.RawMessage(doc)}} {
-			got, wrong := decode(call, e)
+			got, _, wrong := decode(call, e, nil)
 			if wrong != nil {
 				if full := wrong.full(); full.Message == "" || !json.Valid([]byte(Refuse(wrong, Meta{}).ForModel())) {
 					t.Fatalf("%q: %+v", doc, full)

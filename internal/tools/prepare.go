@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"baton/internal/permission"
+	"baton/internal/redact"
 )
 
 // Prepare decides what a call may do. It is pure: it reads only the call and the
@@ -46,14 +48,15 @@ func Prepare(call Call, f Facts) (plan Plan) {
 		return refused(plan, notFound(call.Tool, f))
 	}
 	plan.ToolHash, plan.Polling = e.hash, e.spec.Polling
-	args, wrong := decode(call, e)
+	args, written, wrong := decode(call, e, f.Tokens)
 	if wrong != nil {
 		return refused(plan, wrong)
 	}
 	plan.Effect = e.spec.EffectFor(args)
-	plan.Service = e.spec.ServiceFor(args)
+	// These two are stored and shown.
+	plan.Service = e.spec.ServiceFor(written)
 	if e.spec.ConcurrencyKey != nil {
-		plan.Lane = e.spec.ConcurrencyKey(args)
+		plan.Lane = e.spec.ConcurrencyKey(written)
 	}
 	plan.Digest = approvalDigest(f.Keys, call.Tool, e.hash, plan.PolicyVersion, args)
 
@@ -130,8 +133,10 @@ func (f Facts) alternatives(spec Spec) []string {
 }
 
 // decode reads the arguments strictly. They are never repaired: the closing
-// bracket of a cut call may have been anything.
-func decode(call Call, e entry) (json.RawMessage, *Failure) {
+// bracket of a cut call may have been anything. Placeholders of tokens give way
+// to what they stand for in args, which are run and judged, and stay in written,
+// which may be told. The harness's own tools get them as they are.
+func decode(call Call, e entry, tokens *redact.Tokens) (args, written json.RawMessage, _ *Failure) {
 	wrong := func(message string, hint ...string) *Failure {
 		f := Fail(InvalidArguments, message, hint...)
 		if e.spec.Example != nil {
@@ -144,11 +149,11 @@ func decode(call Call, e entry) (json.RawMessage, *Failure) {
 		text = string(call.Args)
 	}
 	if call.Cut {
-		return nil, wrong(fmt.Sprintf("The call was cut off by the output limit after %d characters of arguments; it was not run.", len([]rune(text))),
+		return nil, nil, wrong(fmt.Sprintf("The call was cut off by the output limit after %d characters of arguments; it was not run.", len([]rune(text))),
 			"Split the work into smaller calls.", "Write less text before and in the call.").With("characters", len([]rune(text)))
 	}
 	if len(text) > MaxArgs {
-		return nil, wrong(fmt.Sprintf("The arguments have %d bytes; the limit is %d.", len(text), MaxArgs), "Split the work into smaller calls.").
+		return nil, nil, wrong(fmt.Sprintf("The arguments have %d bytes; the limit is %d.", len(text), MaxArgs), "Split the work into smaller calls.").
 			With("bytes", len(text)).With("limit", MaxArgs)
 	}
 	if strings.TrimSpace(text) == "" {
@@ -161,23 +166,62 @@ func decode(call Call, e entry) (json.RawMessage, *Failure) {
 	if twice, ok := errors.AsType[*duplicateKey](err); ok {
 		f := wrong("A field stands twice in the arguments.", "Write each field once.")
 		f.Errors = []FieldError{{twice.path, "one value", "two values"}}
-		return nil, f
+		return nil, nil, f
 	}
 	if err != nil {
-		return nil, notJSON(text, err, wrong)
+		return nil, nil, notJSON(text, err, wrong)
 	}
 	if args[0] != '{' {
 		f := wrong("The arguments are not an object.", "Write the arguments as one JSON object.")
 		f.Errors = []FieldError{{"", "an object", kindOf(args)}}
-		return nil, f
+		return nil, nil, f
+	}
+	written = args
+	var masked []string
+	if tokens != nil && !e.spec.Always {
+		var f *Failure
+		if args, masked, f = putBack(args, tokens, wrong); f != nil {
+			return nil, nil, f
+		}
 	}
 	if errs := e.args.check(args); len(errs) > 0 {
+		hideGot(errs, masked)
 		f := wrong(fmt.Sprintf("The arguments of %s have %s.", e.spec.Name, plural(len(errs), "fault", "faults")),
 			"Correct every field listed in errors and call again.", "Use only fields of the schema; the example is right.")
 		f.Errors = errs
-		return nil, f
+		return nil, nil, f
 	}
-	return args, nil
+	return args, written, nil
+}
+
+// putBack puts the values of tokens into arguments, and says at which paths.
+func putBack(args json.RawMessage, tokens *redact.Tokens, wrong func(string, ...string) *Failure) (clear json.RawMessage, at []string, _ *Failure) {
+	clear, at, misplaced := tokens.PutBack(args)
+	if len(misplaced) > 0 {
+		f := wrong("The arguments hold "+plural(len(misplaced), "placeholder that stands", "placeholders that stand")+" for nothing that could be put back; the tool was not run.",
+			"Copy a placeholder exactly as a result of this session shows it; it is put back when the tool is called.",
+			"What was withheld can't be passed on: do without it, or ask a person.")
+		for _, m := range misplaced {
+			f.Errors = append(f.Errors, FieldError{m.Path, "a value, or a placeholder that this session has given out", m.Mark})
+		}
+		return nil, nil, f
+	}
+	if len(at) == 0 {
+		return args, nil, nil
+	}
+	if len(clear) > MaxArgs {
+		return nil, nil, wrong(fmt.Sprintf("With what their placeholders stand for, the arguments have %d bytes; the limit is %d.", len(clear), MaxArgs), "Split the work into smaller calls.")
+	}
+	return canonicalOr(clear), at, nil
+}
+
+// hideGot keeps what was put back out of what is said of it.
+func hideGot(errs []FieldError, masked []string) {
+	for i, e := range errs {
+		if slices.ContainsFunc(masked, func(path string) bool { return strings.HasPrefix(path, e.Path) }) {
+			errs[i].Got = "a masked value that doesn't fit"
+		}
+	}
 }
 
 // notJSON says where the text stops being JSON.

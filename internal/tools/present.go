@@ -27,12 +27,40 @@ type presenter struct {
 // text is redacted before it is cleaned, since what is not to be seen may hold a
 // secret, and again if cleaning put together what was apart.
 func (p presenter) text(s string) string {
-	masked := p.redactor.String(s)
+	masked := p.redactor.Text(s)
 	cleaned := clean.Text(masked)
 	if cleaned == masked {
 		return cleaned
 	}
 	return p.redactor.String(cleaned)
+}
+
+// brought is the presenter of what a tool itself brought, for which the agent's
+// data policy has a default. What the harness's own tools bring is masked already.
+func (p presenter) brought() presenter {
+	if !p.spec.Always {
+		p.redactor = p.redactor.Output(p.spec.Format.Strategy == TableRows)
+	}
+	return p
+}
+
+// learn looks at the fields of an output before any of its sentences is
+// presented: they may say what a field is to hide.
+func (p presenter) learn(out Output) {
+	if !p.redactor.Follows() {
+		return
+	}
+	docs := []json.RawMessage{out.Data, json.RawMessage(out.Text)}
+	for _, list := range [][]Item{out.Completed, out.Failed, out.Skipped} {
+		for _, item := range list {
+			docs = append(docs, item.Data)
+		}
+	}
+	for _, doc := range docs {
+		if len(doc) <= maxData && json.Valid(doc) {
+			p.brought().json(doc)
+		}
+	}
 }
 
 func (p presenter) json(doc json.RawMessage) json.RawMessage {
@@ -49,6 +77,7 @@ func (p presenter) json(doc json.RawMessage) json.RawMessage {
 // output presents a tool's output. kept is all of it, if more than what is
 // shown can be read.
 func (p presenter) output(out Output, got Captured) (ready Output, kept string) {
+	p.learn(out)
 	ready = Output{
 		ContentType: clean.Line(p.sentence(out.ContentType, 200)), State: p.sentence(out.State, maxSentence), Degraded: p.degraded(out.Degraded), Truncated: out.Truncated,
 		Completed: p.items(out.Completed), Failed: p.items(out.Failed), Skipped: p.items(out.Skipped),
@@ -63,7 +92,7 @@ func (p presenter) output(out Output, got Captured) (ready Output, kept string) 
 		return ready, ""
 	}
 	if out.Data != nil {
-		return p.data(ready, p.json(out.Data))
+		return p.data(ready, p.brought().json(out.Data))
 	}
 	if out.Text != "" {
 		got = capture(out.Text)
@@ -81,12 +110,12 @@ func (p presenter) output(out Output, got Captured) (ready Output, kept string) 
 		return ready, ""
 	}
 	if doc := longJSON(got, p.spec.Format); doc != nil {
-		return p.data(ready, p.json(doc))
+		return p.data(ready, p.brought().json(doc))
 	}
 	if ready.ContentType == "" {
 		ready.ContentType = "text/plain"
 	}
-	s, all := p.captured(got)
+	s, all := p.brought().captured(got)
 	ready.Data = jsonString(s.text)
 	if s.cut != nil {
 		ready.Truncated = s.cut
@@ -154,7 +183,7 @@ func (p presenter) failure(f *Failure, got Captured) (ready *Failure, kept strin
 		if desc, _ := describeBinary(got); desc != nil {
 			context["output"] = desc
 		} else {
-			s, all := p.captured(got)
+			s, all := p.brought().captured(got)
 			context["output"] = s.text
 			if s.cut != nil {
 				context["output_cut"] = p.howToReadOn(s.notice, s.cut)

@@ -37,7 +37,8 @@ type run struct {
 	Running
 	out  Capture
 	log  *slog.Logger
-	fail context.CancelFunc // ends the attempt
+	mask func(string) string // of what goes to the log; nil is none
+	fail context.CancelFunc  // ends the attempt
 
 	mu        sync.Mutex
 	closed    bool
@@ -55,9 +56,17 @@ func (r *run) next() *run {
 	r.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := &run{Running: r.Running, log: r.log, completed: r.completed}
+	n := &run{Running: r.Running, log: r.log, mask: r.mask, completed: r.completed}
 	n.Attempt++
 	return n
+}
+
+// masked is a text of the tool's as it may stand in the log.
+func (r *run) masked(s string) string {
+	if r == nil || r.mask == nil {
+		return s
+	}
+	return r.mask(s)
 }
 
 // close ends the attempt for its tool: what it says later is dropped.

@@ -51,7 +51,8 @@ type Spec struct {
 
 	// ConcurrencyKey names the thing that a call works on: calls with one key
 	// never run at once. Service names what is behind the tool: its breaker and
-	// retry budget. Both are pure; nil or "" means the tool's name for Service,
+	// retry budget. Both are pure, and get the arguments as the model wrote them,
+	// with placeholders of data; nil or "" means the tool's name for Service,
 	// and no restriction for ConcurrencyKey.
 	ConcurrencyKey func(args json.RawMessage) string
 	Service        func(args json.RawMessage) string

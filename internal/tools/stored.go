@@ -11,6 +11,9 @@ import (
 // seal Call.Args (or Call.Raw) beside it if the call is still to run.
 func (p Plan) Stored(r *redact.Redactor, tools *Registry) (stored Plan, changed bool) {
 	spec := tools.tools[p.Call.Tool].spec
+	if r = r.Written(); spec.Always {
+		r = r.Words()
+	}
 	pr := presenter{redactor: r.With(redact.Sensitive(p.Call.Args, spec.Sensitive), spec.Sensitive), spec: spec}
 	stored = p
 	if p.Call.Args != nil {

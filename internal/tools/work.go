@@ -33,6 +33,7 @@ const longWait = 10 * time.Second
 func (r Runner) run(ctx context.Context, plan Plan, e entry, args json.RawMessage, log *slog.Logger) Outcome {
 	w := &work{Runner: r, plan: plan, e: e, args: args, log: log, run: &run{Running: r.running(plan, 1), log: log}}
 	w.present = presenter{redactor: w.redactor(), spec: e.spec, pages: r.pages()}
+	w.run.mask = w.present.redactor.String
 	whole, cancel := context.WithTimeout(ctx, e.spec.Deadline)
 	defer cancel()
 	deadline := time.Now().Add(e.spec.Deadline)
