@@ -100,7 +100,7 @@ func (f answerForm) answer(e escalation.Escalation) (decide.Answer, error) {
 			if q.ActionRequest == nil || !editable(*q.ActionRequest) {
 				return a, unknown(templates.ApproveAnswer, templates.RejectAnswer)
 			}
-			a.Type, a.EditedArgs = escalation.Edit, filled(q.ActionRequest.Schema, q.ActionRequest.Args, argumentPrefix, f.fields)
+			a.Type, a.EditedArgs = escalation.Edit, filled(q.ActionRequest.Schema, q.ActionRequest.Shown(), argumentPrefix, f.fields)
 		default:
 			return a, unknown(templates.ApproveAnswer, templates.EditAnswer, templates.RejectAnswer)
 		}
@@ -224,7 +224,7 @@ func (r reader) wrongFields(e escalation.Escalation, f answerForm, p *problem.Er
 		schema, values = e.Question.ResponseSchema, filled(e.Question.ResponseSchema, nil, valuePrefix, f.fields)
 	case e.Question.ActionRequest != nil:
 		a := e.Question.ActionRequest
-		schema, values = a.Schema, filled(a.Schema, a.Args, argumentPrefix, f.fields)
+		schema, values = a.Schema, filled(a.Schema, a.Shown(), argumentPrefix, f.fields)
 	}
 	return r.misfits(schema, values, wrong)
 }

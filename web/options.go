@@ -55,7 +55,7 @@ func (r reader) approval(q escalation.Question) []templates.Option {
 	list := []templates.Option{{ID: templates.ApproveAnswer, Label: r.say("approval.approve"), Action: &action, Chips: chips, Confirm: confirm}}
 	if q.Allows(escalation.Edit) && editable(a) {
 		edit := templates.Option{ID: templates.EditAnswer, Label: r.say("approval.edit"), Then: r.say("approval.edit_then"),
-			Fields: r.fields(a.Schema, a.Args, argumentPrefix)}
+			Fields: r.fields(a.Schema, a.Shown(), argumentPrefix)}
 		if confirm != "" {
 			edit.Confirm = r.say("option.confirm_edited")
 		}
@@ -79,9 +79,9 @@ func takenBack(a escalation.Action) *bool {
 	return nil
 }
 
-// masked finds what was redacted. Arguments with such parts can't be edited:
-// what stands there is not what would run.
-var masked = regexp.MustCompile(`\[redacted:[a-z0-9_-]+:[0-9a-f]{6}\]`)
+// masked finds what was redacted or withheld. Arguments with such parts can't be
+// edited: what stands there is not what would run.
+var masked = regexp.MustCompile(`\[redacted:[a-z0-9_-]+:[0-9a-f]{6}\]|\[withheld(?::too-(?:many|long))?\]`)
 
 func editable(a escalation.Action) bool { return !masked.Match(a.Args) }
 
@@ -94,7 +94,7 @@ func (r reader) action(a escalation.Action) templates.Action {
 	if sentence == "" {
 		sentence = a.Tool
 	}
-	return templates.Action{Sentence: sentence, Tool: a.Tool, Payload: payload(a.Args, sentence), Arguments: arguments(a.Args)}
+	return templates.Action{Sentence: sentence, Tool: a.Tool, Payload: payload(a.Shown(), sentence), Arguments: arguments(a.Shown())}
 }
 
 // payload are the values in a call's arguments, however deep, that its sentence

@@ -59,7 +59,7 @@ func build(ctx context.Context, c config, installation definition.Installation, 
 		return h, err
 	}
 	h.breakers = breaker.New(pool, log)
-	h.escalations, h.desk = escalation.NewStore(pool), decide.NewDesk(pool, h.inserter, h.hub)
+	h.escalations, h.desk = escalation.NewStore(pool).OpenWith(h.keyring), decide.NewDesk(pool, h.inserter, h.hub).OpenWith(h.keyring)
 	h.secrets = secrets.NewStore(pool, h.keyring)
 	h.toolbox = newToolbox(installation, c.dataDir(), h.sessions, h.secrets)
 	h.toolbox.more = more

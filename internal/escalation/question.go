@@ -100,10 +100,14 @@ type Option struct {
 // arguments is the server's word.
 type Action struct {
 	Tool string `json:"tool"`
-	// Args are the arguments for showing: secrets are masked, and what can't be
-	// seen is written out. The digest is of the exact ones.
+	// Args are the arguments for showing: secrets are masked, so is what the
+	// agent's data policy names, and what can't be seen is written out. The digest
+	// is of the exact ones.
 	Args   json.RawMessage `json:"args"`
 	Digest string          `json:"digest"`
+	// Clear are the arguments without the placeholders of data, for whoever may
+	// decide. They are never stored.
+	Clear json.RawMessage `json:"args_in_clear,omitempty"`
 
 	Effect tools.Effect `json:"effect"`
 	// By language: the tool's name for people, what this call does, and whether

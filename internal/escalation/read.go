@@ -11,13 +11,17 @@ import (
 	"baton/internal/auth"
 	"baton/internal/id"
 	"baton/internal/postgres"
+	"baton/internal/secrets"
 )
 
 // Store reads questions and decisions.
-type Store struct{ db postgres.DB }
+type Store struct {
+	db   postgres.DB
+	ring *secrets.Keyring // see OpenWith
+}
 
 // NewStore works on db.
-func NewStore(db postgres.DB) *Store { return &Store{db} }
+func NewStore(db postgres.DB) *Store { return &Store{db: db} }
 
 // The columns of a question, and of its decision if it has one. A decision in
 // force can't have been undone; how it turned out stands in its marks.
@@ -107,15 +111,15 @@ func LockTx(ctx context.Context, tx pgx.Tx, esc id.Escalation) (Escalation, time
 // An agent's key sees what its own agent asked, and nothing else of its team.
 const sqlGet = sqlEscalation + `where e.id = $1 and ($2::uuid[] is null or e.team_id = any($2)) and ($3 = '' or e.agent_slug = $3)`
 
-// Get reads a question. The problem is escalation_not_found, also for another
-// team's.
+// Get reads a question. Whoever may decide it sees what it is about in clear; in
+// lists nobody does. The problem is escalation_not_found, also for another team's.
 func (s *Store) Get(ctx context.Context, actor auth.Actor, esc id.Escalation) (Escalation, error) {
 	rows, _ := s.db.Query(ctx, sqlGet, esc, actor.Teams(auth.ReadEscalation), actor.Agent)
 	r, err := pgx.CollectExactlyOneRow(rows, scan)
 	if err != nil {
 		return Escalation{}, postgres.Problem(err, "escalation_not_found")
 	}
-	return r.Escalation, nil
+	return s.inClear(ctx, actor, r.Escalation)
 }
 
 const sqlVersion = `

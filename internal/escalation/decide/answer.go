@@ -15,6 +15,7 @@ import (
 	"baton/internal/live"
 	"baton/internal/postgres"
 	"baton/internal/problem"
+	"baton/internal/secrets"
 	"baton/internal/sessions"
 )
 
@@ -23,11 +24,19 @@ type Desk struct {
 	db       postgres.DB
 	inserter *jobs.Inserter
 	hub      *live.Hub
+	ring     *secrets.Keyring // see OpenWith
 }
 
 // NewDesk works on db, and tells hub what it has changed.
 func NewDesk(db postgres.DB, inserter *jobs.Inserter, hub *live.Hub) *Desk {
-	return &Desk{db, inserter, hub}
+	return &Desk{db: db, inserter: inserter, hub: hub}
+}
+
+// OpenWith gives the desk the installation's key, so that what people write in
+// clear of a session's masked data is stored masked again.
+func (d *Desk) OpenWith(ring *secrets.Keyring) *Desk {
+	d.ring = ring
+	return d
 }
 
 // Answer decides a question and returns it with its decision. What Decide says
@@ -50,7 +59,11 @@ func (d *Desk) Answer(ctx context.Context, actor auth.Actor, esc id.Escalation, 
 }
 
 func (d *Desk) answerTx(ctx context.Context, tx pgx.Tx, actor auth.Actor, l locked, a Answer) (escalation.Escalation, error) {
-	w, err := Decide(l.row(), actor, a, l.now)
+	row, err := d.row(ctx, tx, l, a)
+	if err != nil {
+		return escalation.Escalation{}, err
+	}
+	w, err := Decide(row, actor, a, l.now)
 	if err != nil || w.Replay {
 		return w.Escalation, err
 	}
@@ -70,6 +83,16 @@ type locked struct {
 	escalation.Escalation
 	session sessions.Locked
 	now     time.Time
+}
+
+// row is what Decide is told, for an answer with arguments also of the values
+// that the session's agent knows by placeholders.
+func (d *Desk) row(ctx context.Context, tx pgx.Tx, l locked, a Answer) (row Row, err error) {
+	row = l.row()
+	if d.ring != nil && len(a.EditedArgs) > 0 && !l.Session.IsZero() {
+		row.Tokens, err = sessions.OpenTokens(ctx, tx, d.ring, l.Session)
+	}
+	return row, err
 }
 
 func (l locked) row() Row {

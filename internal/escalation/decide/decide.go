@@ -11,6 +11,7 @@ import (
 	"baton/internal/id"
 	"baton/internal/idempotency"
 	"baton/internal/problem"
+	"baton/internal/redact"
 	"baton/internal/sessions"
 )
 
@@ -37,6 +38,8 @@ type Row struct {
 	SessionStatus   sessions.Status
 	CancelRequested bool
 	WakeAt          *time.Time // the latest hold of the session's other answers
+	// Tokens are the values that the agent knows by placeholders; nil is none.
+	Tokens *redact.Tokens
 }
 
 // Writes are what an answer changes.
@@ -66,6 +69,7 @@ func Decide(row Row, actor auth.Actor, answer Answer, now time.Time) (Writes, er
 	if err != nil {
 		return Writes{}, err
 	}
+	answer.EditedArgs = row.Tokens.Conceal(answer.EditedArgs)
 	if row.Decision != nil && own(row.Escalation, actor) && same(row.Escalation, answer) {
 		return Writes{Replay: true, Escalation: asFirst(row.Escalation)}, nil
 	}
@@ -73,7 +77,7 @@ func Decide(row Row, actor auth.Actor, answer Answer, now time.Time) (Writes, er
 	if err != nil {
 		return Writes{}, err
 	}
-	d, approvals, err := judge(row.Escalation, answer)
+	d, approvals, err := judge(row, answer)
 	if err != nil {
 		return Writes{}, err
 	}

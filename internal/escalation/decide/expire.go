@@ -58,7 +58,7 @@ func expiry(row Row, now time.Time) (w Writes, due bool) {
 		answer = Answer{Type: escalation.Reject}
 	}
 	if answer.Type != "" {
-		if d, approvals, err := judge(row.Escalation, answer); err == nil {
+		if d, approvals, err := judge(row, answer); err == nil {
 			d.By, d.Via = escalation.Decider{Kind: escalation.ByExpiry, ID: "expiry", Name: "Baton"}, "system"
 			w = write(row, next, d, approvals, 0, now)
 			w.Event.OnExpiry = by

@@ -5,12 +5,14 @@ import (
 
 	"baton/internal/escalation"
 	"baton/internal/problem"
+	"baton/internal/redact"
+	"baton/internal/tools"
 )
 
 // judge says whether an answer fits the question, and makes the decision that
 // it is, with the approvals that it gives.
-func judge(e escalation.Escalation, a Answer) (d escalation.Decision, approvals []escalation.Approval, err error) {
-	q := e.Question
+func judge(row Row, a Answer) (d escalation.Decision, approvals []escalation.Approval, err error) {
+	q := row.Question
 	if !q.Allows(a.Type) {
 		allowed := make([]string, len(q.Allowed))
 		for i, t := range q.Allowed {
@@ -29,12 +31,12 @@ func judge(e escalation.Escalation, a Answer) (d escalation.Decision, approvals 
 	case escalation.Approve:
 		approvals = []escalation.Approval{{Tool: q.ActionRequest.Tool, Digest: q.ActionRequest.Digest}}
 	case escalation.Edit:
-		if err := fits(q.ActionRequest, a); err != nil {
+		if err := fits(q.ActionRequest, a, row.Tokens); err != nil {
 			return d, nil, err
 		}
 		approvals = []escalation.Approval{{Tool: q.ActionRequest.Tool, Args: a.EditedArgs}}
 	case escalation.Respond:
-		err = respond(q, e.Kind, a)
+		err = respond(q, row.Kind, a)
 	}
 	return d, approvals, err
 }
@@ -74,12 +76,18 @@ func choose(q escalation.Question, name string, d escalation.Decision) (escalati
 }
 
 // fits holds edited arguments to the schema of the tool as it was when it was
-// asked. A tool that has changed since voids the approval at dispatch.
-func fits(action *escalation.Action, a Answer) error {
+// asked, with what their placeholders stand for. A tool that has changed since
+// voids the approval at dispatch.
+func fits(action *escalation.Action, a Answer, tokens *redact.Tokens) error {
 	if a.EditedArgs == nil {
 		return problem.New(problem.Invalid, "edited_args_invalid", problem.Params{"tool": action.Tool}).At("edited_args")
 	}
-	if misfits := escalation.Misfits(action.Schema, a.EditedArgs); len(misfits) > 0 {
+	clear, _, misplaced := tokens.PutBack(a.EditedArgs)
+	misfits := escalation.Misfits(action.Schema, clear)
+	for _, m := range misplaced {
+		misfits = append(misfits, tools.FieldError{Path: m.Path, Expected: "a value, or a placeholder of this session", Got: m.Mark})
+	}
+	if len(misfits) > 0 {
 		return problem.New(problem.Invalid, "edited_args_invalid", problem.Params{"tool": action.Tool}).At("edited_args").With("errors", misfits)
 	}
 	return nil
