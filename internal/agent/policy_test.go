@@ -465,3 +465,37 @@ func TestOnlyAgentsWithADataPolicyAreTaughtAboutPlaceholders(t *testing.T) {
 		t.Errorf("plain %q\nnamed %q", plain, named)
 	}
 }
+
+// A rule for a field of the business has nothing to say of what the agent tells
+// the harness, though that has a field of the same name.
+// R: O3, A5, Q2
+func TestWhatAnAgentSaysToTheHarnessHasNoFieldsOfTheBusiness(t *testing.T) {
+	t.Parallel()
+	h := build(t, customers(&told{})...)
+	const named = `data: {fields: {/status: token, /summary: drop, /title: drop, /label: token, /claim: drop, /unresolved: drop, /customer/email: token}}`
+	s := h.run(`
+def reply(s):
+    if s.step == 0:
+        return call("customers")
+    return finish("Found them.", status = "partly", evidence = [s.last[0].call_id], unresolved = ["the rest"])`, named)
+	if s.Outcome != sessions.Partly || s.Summary != "Found them." || !strings.Contains(string(s.Unresolved), "the rest") {
+		t.Errorf("it ended %s: %q, %s", s.Outcome, s.Summary, s.Unresolved)
+	}
+	s = h.run(`
+def reply(s):
+    return ask("May I write to bo@x.example? They have waited for long.", title = "Write to them", options = [
+        option("Write", "They get a letter.", id = "write", action = call("mail", customer = {"email": "bo@x.example"})), option("Leave it", "Nothing is sent.", id = "leave")],
+        problem = "They wait.", recommended = "write", reason = "It is due.")`, named)
+	var question string
+	if err := h.pool.QueryRow(t.Context(), `select question::text from escalations where session_id = $1`, s.ID).Scan(&question); err != nil {
+		t.Fatalf("the session is %s, %s: %v", s.Status, s.Failure, err)
+	}
+	if !strings.Contains(question, `"Write to them"`) || !strings.Contains(question, `"Leave it"`) || strings.Contains(question, "bo@") || !strings.Contains(question, "May I write to [masked:email:") {
+		t.Errorf("asked: %s", question)
+	}
+	for _, table := range h.holds("bo@x.example") {
+		if table != "agent_versions" {
+			t.Errorf("a clear value stands in %s", table)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -85,5 +87,33 @@ func TestToolsOfTheHarnessAreToldOfPlaceholdersAlone(t *testing.T) {
 		if p := Prepare(call("ask_human", args), f); p.Verdict != Ready || wrong != nil || !strings.Contains(string(written), mark) {
 			t.Errorf("%s: the plan is %s, the arguments %s", mark, p.Verdict, written)
 		}
+	}
+}
+
+// R: O3, L3
+func TestTheDefaultHidesWhatAServiceSaidButNotWhatTheHarnessSays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, EffectRead, func(ctx context.Context, _ json.RawMessage) (Output, error) {
+		fmt.Fprint(Writer(ctx), "Ana owes 5")
+		return Output{}, Fail(NotFound, "There is no such order.", "Look at the list.").With("status", 404).
+			With("body", json.RawMessage(`{"who":"Ana","code":"gone"}`))
+	})
+	b.runner.Redactor = b.runner.Redactor.Following(redact.Policy{Default: redact.Drop, Fields: map[string]redact.Rule{"/code": redact.Pass}}, redact.NewTokens(nil))
+	text := b.do(t.Context()).Result.ForModel()
+	if strings.Contains(text, "Ana") || !strings.Contains(text, `"code":"gone"`) || !strings.Contains(text, `"status":404`) || !strings.Contains(text, "no such order") {
+		t.Errorf("told: %s", text)
+	}
+}
+
+// R: O3, X6
+func TestTheItemsOfABatchFollowThePolicyInWordsToo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, EffectRead, func(context.Context, json.RawMessage) (Output, error) {
+		return Output{State: "One went to ana@x.example.", Completed: []Item{{Item: "ana@x.example", Data: json.RawMessage(`{"email":"ana@x.example"}`)}},
+			Failed: []Item{{Item: "2", Type: NotFound, Reason: "ana@x.example has one only"}}}, nil
+	})
+	b.runner.Redactor = b.runner.Redactor.Following(redact.Policy{Fields: map[string]redact.Rule{"/email": redact.Token}}, redact.NewTokens(nil))
+	if text := b.do(t.Context()).Result.ForModel(); strings.Contains(text, "ana@") || strings.Count(text, "[masked:email:") != 4 {
+		t.Errorf("told: %s", text)
 	}
 }
