@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long a page waits for what has to come.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // frameWith reads frames of a topic until one holds a text.
 func (c wire) frameWith(topic, text string) {

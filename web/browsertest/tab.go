@@ -3,6 +3,7 @@ package browsertest
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -329,14 +331,27 @@ func (tab *Tab) Text(selector string) string {
 	return Eval[string](tab, fmt.Sprintf(`((e) => e?.checkVisibility() ? e.innerText : "")(document.querySelector(%q))`, selector))
 }
 
-// Wait waits until the JavaScript expression is true.
+// Wait waits until the JavaScript expression is true. A page that is left while
+// it is asked is no answer; the next one is asked then.
 func (tab *Tab) Wait(expression string) {
 	tab.t.Helper()
 	ctx, end := context.WithTimeout(tab.ctx, patience)
 	defer end()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(patience))); err != nil {
-		tab.t.Fatalf("%s: wait for %s: %v", tab.look, expression, err)
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(patience)))
+		if err == nil {
+			return
+		}
+		if !pageLeft(err) || ctx.Err() != nil {
+			tab.t.Fatalf("%s: wait for %s: %v", tab.look, expression, err)
+		}
 	}
+}
+
+// pageLeft says whether the browser has lost the page that was asked.
+func pageLeft(err error) bool {
+	refused, ok := errors.AsType[*cdproto.Error](err)
+	return ok && (strings.Contains(refused.Message, "context") || strings.Contains(refused.Message, "navigated"))
 }
 
 type violation struct {
