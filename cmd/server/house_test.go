@@ -163,7 +163,7 @@ func (p *inProcess) startOf(playbook, task, yaml string) id.Session {
 // what everybody else has to look at, too.
 func (p *inProcess) until(session id.Session, what string, is func(sessions.Session) bool) sessions.Session {
 	p.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		s, err := p.sessions.Get(p.t.Context(), auth.CLI("t"), session)
 		if err != nil {
