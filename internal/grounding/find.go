@@ -89,6 +89,7 @@ func find(text string) (facts []Fact) {
 		forms = nil
 	}
 	for _, form := range forms {
+		rest := []byte(text)
 		for _, at := range form.pattern.FindAllStringSubmatchIndex(text, -1) {
 			var groups []string
 			for i := 2; i < len(at); i += 2 {
@@ -101,9 +102,10 @@ func find(text string) (facts []Fact) {
 				}
 				written := text[at[0]:end]
 				facts = append(facts, Fact{Kind: Date, Text: strings.TrimSuffix(written, "T"), dates: dates})
-				text = text[:at[0]] + blank(written) + text[end:]
+				copy(rest[at[0]:end], blank(written))
 			}
 		}
+		text = string(rest)
 	}
 	for _, at := range tokens(text) {
 		if f, ok := read(text, at[0], at[1]); ok {
@@ -189,8 +191,13 @@ func numbers(figures []string) (list []Fact) {
 	return list
 }
 
+// beside is more bytes than the longest of what is looked for before a figure.
+// All of a long text would be gone through anew for each of its figures.
+const beside = 64
+
 // around reads what stands beside a figure.
 func (f *Fact) around(before, after string) {
+	before = before[max(0, len(before)-beside):]
 	f.money = currency.MatchString(before) || priced.MatchString(after)
 	f.percent = percent.MatchString(after)
 	f.about = rounded.MatchString(before)
