@@ -34,7 +34,7 @@ func TestBenchW2SuspendsSessionsAndAnswersThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Workload != "w2" || r.Suspended != 25 || r.Answered != 5 || r.ResumeP50MS <= 0 || r.ResumeP99MS < r.ResumeP50MS || r.PickupP50MS > r.ResumeP50MS {
+	if r.Workload != "w2" || r.Suspended != 25 || r.Answered != 5 || r.LimitP50MS <= 0 || r.ResumeP99MS < r.ResumeP50MS || r.PickupP50MS > r.ResumeP50MS {
 		t.Errorf("report is %+v", r)
 	}
 	w.Answers = 6
