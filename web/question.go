@@ -13,6 +13,7 @@ import (
 	"baton/internal/i18n"
 	"baton/internal/id"
 	"baton/internal/problem"
+	"baton/internal/redact"
 	"baton/internal/tools"
 	"baton/templates"
 )
@@ -239,9 +240,9 @@ func (r reader) text(q escalation.Question, path, text string) string {
 func (r reader) title(q escalation.Question) string {
 	a := q.ActionRequest
 	if a == nil {
-		return r.text(q, "title", q.Title)
+		return redact.Brief(r.text(q, "title", q.Title))
 	}
-	what := r.action(*a).Sentence
+	what := redact.Brief(r.action(*a).Sentence)
 	if m, ours := q.Sentences["title"]; ours {
 		return r.say(m.Key, "what", what)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"baton/internal/redact"
 	"baton/internal/sessions"
 	"baton/internal/tools"
 	"baton/templates"
@@ -77,10 +78,10 @@ func (t *timeline) addCall(e sessions.Event, p tools.Plan) *row {
 		CallURL: templates.CallURL(t.session.ID.String(), p.Call.N),
 	}
 	if sentence != title {
-		entry.Detail = sentence
+		entry.Detail = redact.Brief(sentence)
 	}
 	if t.technical {
-		entry.Brief = values(p.Call.Args)
+		entry.Brief = redact.Brief(values(p.Call.Args))
 	}
 	if t.open == p.Call.N {
 		entry.Call = &templates.CallDetail{Arguments: arguments(p.Call.Args), Copy: copied(p.Call.Args)}

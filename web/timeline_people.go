@@ -7,6 +7,7 @@ import (
 
 	"baton/internal/escalation"
 	"baton/internal/i18n"
+	"baton/internal/redact"
 	"baton/internal/sessions"
 	"baton/templates"
 )
@@ -103,7 +104,7 @@ func (t *timeline) raised(e sessions.Event, d escalation.Event, entry templates.
 // titleOf is a question's title, in the reader's language where the server
 // wrote it.
 func (t *timeline) titleOf(d escalation.Event) string {
-	return cmp.Or(d.Titles[string(i18n.Of(t.r.ctx))], d.Title)
+	return redact.Brief(cmp.Or(d.Titles[string(i18n.Of(t.r.ctx))], d.Title))
 }
 
 // endQuestion ends the bar of the latest row about a question.

@@ -271,3 +271,17 @@ func TestTheValuesOfASessionAreBounded(t *testing.T) {
 		t.Errorf("%d are left to be saved", len(tokens.Fresh()))
 	}
 }
+
+// R: O3, UI
+func TestABriefTextNamesWhatIsHidden(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Refund to [masked:email:3f9a1c20b7d4] by [redacted:api-key:3f9a1c]": "Refund to [email] by [api-key]",
+		"[withheld] and [withheld:too-long] stay, as does [1]":               "[withheld] and [withheld:too-long] stay, as does [1]",
+		"no [masked:email:nothex] of ours":                                   "no [masked:email:nothex] of ours",
+	} {
+		if got := redact.Brief(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}

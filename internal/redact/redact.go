@@ -275,6 +275,20 @@ func (r *Redactor) placeholder(name, value string) string {
 
 var placeholderRE = regexp.MustCompile(`\[redacted:[a-z0-9_-]+:[0-9a-f]{6}\]|` + tokenPattern + `|` + withheldPattern)
 
+// Brief is a masked text for a list or a heading: of each placeholder stands what
+// it hides, [email], without what tells one value from another.
+func Brief(s string) string {
+	if !strings.Contains(s, "[redacted:") && !strings.Contains(s, tokenBegins) {
+		return s
+	}
+	return placeholderRE.ReplaceAllStringFunc(s, func(mark string) string {
+		if parts := strings.Split(mark, ":"); len(parts) == 3 {
+			return "[" + parts[1] + "]"
+		}
+		return mark
+	})
+}
+
 // isPlaceholder says whether all of s is one placeholder.
 func isPlaceholder(s string) bool {
 	at := placeholderRE.FindStringIndex(s)
