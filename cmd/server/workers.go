@@ -99,7 +99,7 @@ func (w *workers) end() {
 }
 
 func toolKeys(k *secrets.Keyring) tools.Keys {
-	return tools.Keys{Fingerprint: k.Derive("fingerprint"), Approval: k.Derive("approval")}
+	return tools.Keys{Fingerprint: tools.NewKey(k.Derive("fingerprint")), Approval: tools.NewKey(k.Derive("approval"))}
 }
 
 // sessionRedactor gives each session a redactor whose placeholders are its own.

@@ -44,7 +44,7 @@ var (
 	quiet   = slog.New(slog.NewTextHandler(io.Discard, nil))
 	cli     = auth.CLI("t")
 	keyring = newKeyring()
-	keys    = tools.Keys{Fingerprint: []byte("fingerprint"), Approval: []byte("approval")}
+	keys    = tools.Keys{Fingerprint: tools.NewKey([]byte("fingerprint")), Approval: tools.NewKey([]byte("approval"))}
 )
 
 func newKeyring() *secrets.Keyring {

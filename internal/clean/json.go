@@ -78,8 +78,7 @@ func isClean(doc string) bool {
 		object bool
 		keys   int // where its keys begin
 	}
-	var open []container
-	var keys []string
+	open, keys := make([]container, 0, 8), make([]string, 0, 32)
 	key := false // the next string is one
 	for i := 0; i < len(doc); i++ {
 		switch doc[i] {

@@ -88,6 +88,9 @@ func (r Rule) matches(c Call) bool {
 
 // describe is the rule for its reader.
 func (r Rule) describe() string {
+	if len(r.When) == 0 {
+		return r.Tool
+	}
 	parts := []string{r.Tool}
 	for _, arg := range slices.Sorted(maps.Keys(r.When)) {
 		want, err := json.Marshal(r.When[arg])

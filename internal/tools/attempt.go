@@ -26,11 +26,14 @@ type answer struct {
 	err error
 }
 
-// attempt runs a tool once. It returns when the tool does, or when the tool has
+// attempt runs a tool once, until a deadline or its own limit. It returns when the tool does, or when the tool has
 // been told to stop and had its grace; then the tool is left behind, and counted
 // until it ends by itself. A tool that finishes within the grace has finished.
-func attempt(ctx context.Context, tool Tool, spec Spec, args json.RawMessage, r *run, stuck *atomic.Int64, log *slog.Logger) ended {
-	actx, cancel := context.WithTimeout(context.WithValue(ctx, runKey{}, r), spec.Timeout)
+func attempt(ctx context.Context, deadline time.Time, tool Tool, spec Spec, args json.RawMessage, r *run, stuck *atomic.Int64, log callLog) ended {
+	if limit := time.Now().Add(spec.Timeout); limit.Before(deadline) {
+		deadline = limit
+	}
+	actx, cancel := context.WithDeadline(context.WithValue(ctx, runKey{}, r), deadline)
 	defer cancel()
 	r.fail = cancel
 	done := make(chan answer, 1)
@@ -48,11 +51,11 @@ func attempt(ctx context.Context, tool Tool, spec Spec, args json.RawMessage, r 
 	case <-grace.C:
 	}
 	stuck.Add(1)
-	log.Warn("tool ignores its end and was left behind", "tool", spec.Name, "call", r.ID.String(), "attempt", r.Attempt)
+	log.named().Warn("tool ignores its end and was left behind", "attempt", r.Attempt)
 	go func() {
 		<-done
 		stuck.Add(-1)
-		log.Info("tool that was left behind has ended", "tool", spec.Name, "call", r.ID.String(), "attempt", r.Attempt)
+		log.named().Info("tool that was left behind has ended", "attempt", r.Attempt)
 	}()
 	e := endedBy(ctx, actx, r, answer{err: context.Cause(actx)})
 	e.abandoned = true
@@ -82,7 +85,7 @@ func endedBy(ctx, actx context.Context, r *run, a answer) ended {
 
 // safely runs a tool and reports to done, come what may: a panic, or a Goexit,
 // which runs deferred calls and nothing else.
-func safely(ctx context.Context, tool Tool, args json.RawMessage, log *slog.Logger, done chan<- answer) {
+func safely(ctx context.Context, tool Tool, args json.RawMessage, log callLog, done chan<- answer) {
 	var a answer
 	returned := false
 	defer func() {
@@ -99,13 +102,12 @@ func safely(ctx context.Context, tool Tool, args json.RawMessage, log *slog.Logg
 }
 
 // panicFailure logs a panic with its stack; the model learns only that it was one.
-func panicFailure(ctx context.Context, log *slog.Logger, p any, stack []byte) *Failure {
-	r := RunningCall(ctx)
+func panicFailure(ctx context.Context, log callLog, p any, stack []byte) *Failure {
 	if p == nil {
 		p = "the goroutine was ended"
 	}
-	mask := runFrom(ctx).masked
-	log.Error("tool panicked", "call", r.ID.String(), "attempt", r.Attempt, "panic", mask(fmt.Sprint(p)), "stack", mask(string(stack)))
+	r := runFrom(ctx)
+	log.named().Error("tool panicked", "attempt", RunningCall(ctx).Attempt, "panic", r.masked(fmt.Sprint(p)), "stack", r.masked(string(stack)))
 	return Fail(Internal, "The tool crashed while it ran. This is a fault of the tool, not of the arguments.",
 		"Do not repeat the call as it is.", "Use another way, or report that the tool is broken.")
 }

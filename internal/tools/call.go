@@ -24,5 +24,13 @@ type Call struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// text is the arguments as the model wrote them.
+func (c Call) text() []byte {
+	if c.Raw != "" {
+		return []byte(c.Raw)
+	}
+	return c.Args
+}
+
 // ID is the call's name on the outside.
 func (c Call) ID(s id.Session) id.Call { return id.Call{Session: s, N: c.N} }

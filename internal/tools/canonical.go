@@ -3,10 +3,12 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Bounds of a call's arguments.
@@ -25,11 +27,30 @@ func canonical(doc json.RawMessage) (json.RawMessage, error) {
 	if !json.Valid(doc) {
 		return nil, invalidJSON(doc)
 	}
-	w := canonicalWriter{doc: doc, out: make([]byte, 0, len(doc)), path: make([]step, 0, 4), members: make([]rawMember, 0, 8)}
-	if _, err := w.value(w.skip(0)); err != nil {
-		return nil, err
+	w := canonicalWriters.Get().(*canonicalWriter)
+	defer canonicalWriters.Put(w)
+	*w = canonicalWriter{doc: doc, out: make([]byte, 0, len(doc)), members: w.members[:0], spare: w.spare}
+	switch _, err := w.value(w.skip(0), 0); {
+	case errors.Is(err, errTwice):
+		return nil, &duplicateKey{w.where()}
+	case err != nil:
+		return nil, fmt.Errorf("%w at %s", err, w.where())
 	}
 	return w.out, nil
+}
+
+// canonicalWriters keep their room for members.
+var canonicalWriters = sync.Pool{New: func() any { return new(canonicalWriter) }}
+
+// form is a call's arguments in canonical form, or why they have none.
+type form struct {
+	doc json.RawMessage
+	err error
+}
+
+func formOf(args []byte) form {
+	doc, err := canonical(args)
+	return form{doc, err}
 }
 
 // invalidJSON says what is wrong with a text that is no JSON, and where.
@@ -59,17 +80,22 @@ type duplicateKey struct{ path string }
 
 func (e *duplicateKey) Error() string { return "key " + e.path + " stands twice" }
 
+var (
+	errTwice = errors.New("a key stands twice")
+	errDeep  = fmt.Errorf("nested deeper than %d levels", maxArgsDepth)
+)
+
 // canonicalWriter takes a valid document apart where it lies: a decoder makes an
 // object of every token, and this is done for each call, several times.
 type canonicalWriter struct {
 	doc     json.RawMessage
 	out     []byte
-	path    []step      // to where one is
-	members []rawMember // of the objects on it, one after the other
+	path    []step      // to what is wrong, from there to the root
+	members []rawMember // of the objects that are open, one after the other
 	spare   []byte
 }
 
-// step is one of a path's. A path is told only in errors.
+// step is one of a path's.
 type step struct {
 	key []byte // of a member; nil: an element
 	n   int    // of an element
@@ -83,7 +109,7 @@ type rawMember struct {
 
 func (w *canonicalWriter) where() string {
 	var b strings.Builder
-	for _, s := range w.path {
+	for _, s := range slices.Backward(w.path) {
 		b.WriteByte('/')
 		if s.key == nil {
 			b.WriteString(strconv.Itoa(s.n))
@@ -102,18 +128,17 @@ func (w *canonicalWriter) skip(i int) int {
 }
 
 // value writes the value that begins at i and returns where it ends.
-func (w *canonicalWriter) value(i int) (int, error) {
-	if len(w.path) > maxArgsDepth {
-		return 0, fmt.Errorf("nested deeper than %d levels at %s", maxArgsDepth, w.where())
+func (w *canonicalWriter) value(i, depth int) (int, error) {
+	if depth > maxArgsDepth {
+		return 0, errDeep
 	}
 	switch w.doc[i] {
 	case '[':
-		return w.array(i)
+		return w.array(i, depth)
 	case '{':
-		return w.object(i)
+		return w.object(i, depth)
 	case '"':
-		end := stringEnd(w.doc, i)
-		w.out = appendText(w.out, w.doc[i:end])
+		_, end := w.text(i)
 		return end, nil
 	}
 	end := i
@@ -124,25 +149,16 @@ func (w *canonicalWriter) value(i int) (int, error) {
 	return end, nil
 }
 
-// below writes the value that begins at i, one step down.
-func (w *canonicalWriter) below(i int, s step) (end int, err error) {
-	w.path = append(w.path, s)
-	end, err = w.value(i)
-	if err == nil {
-		w.path = w.path[:len(w.path)-1]
-	}
-	return end, err
-}
-
-func (w *canonicalWriter) array(i int) (int, error) {
+func (w *canonicalWriter) array(i, depth int) (int, error) {
 	w.out = append(w.out, '[')
 	i = w.skip(i + 1)
 	for n := 0; w.doc[i] != ']'; n++ {
 		if n > 0 {
 			w.out = append(w.out, ',')
 		}
-		end, err := w.below(i, step{n: n})
+		end, err := w.value(i, depth+1)
 		if err != nil {
+			w.path = append(w.path, step{n: n})
 			return 0, err
 		}
 		if i = w.skip(end); w.doc[i] == ',' {
@@ -155,7 +171,7 @@ func (w *canonicalWriter) array(i int) (int, error) {
 
 // object writes the members in the order in which they stand, and anew if that
 // isn't the order of their keys.
-func (w *canonicalWriter) object(i int) (int, error) {
+func (w *canonicalWriter) object(i, depth int) (int, error) {
 	first, begin, sorted := len(w.members), len(w.out), true
 	w.out = append(w.out, '{')
 	i = w.skip(i + 1)
@@ -163,20 +179,17 @@ func (w *canonicalWriter) object(i int) (int, error) {
 		if len(w.members) > first {
 			w.out = append(w.out, ',')
 		}
-		end := stringEnd(w.doc, i)
-		key, err := textOf(w.doc[i:end])
-		if err != nil {
-			return 0, err
-		}
 		from := len(w.out)
-		w.out = append(appendText(w.out, w.doc[i:end]), ':')
-		i, err = w.below(w.skip(w.skip(end)+1), step{key: key}) // over the colon
+		key, end := w.text(i)
+		w.out = append(w.out, ':')
+		end, err := w.value(w.skip(w.skip(end)+1), depth+1) // over the colon
 		if err != nil {
+			w.path = append(w.path, step{key: key})
 			return 0, err
 		}
 		sorted = sorted && (len(w.members) == first || bytes.Compare(w.members[len(w.members)-1].key, key) < 0)
 		w.members = append(w.members, rawMember{key, from, len(w.out)})
-		if i = w.skip(i); w.doc[i] == ',' {
+		if i = w.skip(end); w.doc[i] == ',' {
 			i = w.skip(i + 1)
 		}
 	}
@@ -189,19 +202,34 @@ func (w *canonicalWriter) object(i int) (int, error) {
 	return i + 1, w.sort(begin, members)
 }
 
+// text writes the string that begins at i as all of its spellings are written,
+// and returns what it says and where it ends.
+func (w *canonicalWriter) text(i int) (text []byte, end int) {
+	end, plain := stringEnd(w.doc, i)
+	quoted := w.doc[i:end]
+	if plain {
+		w.out = append(w.out, quoted...)
+		return quoted[1 : len(quoted)-1], end
+	}
+	text, err := textOf(quoted)
+	if err != nil { // cannot be: the document is valid
+		w.out = append(w.out, quoted...)
+		return quoted, end
+	}
+	w.out = append(w.out, jsonString(string(text))...)
+	return text, end
+}
+
 // sort puts what was written of an object from begin on in the order of its keys.
 func (w *canonicalWriter) sort(begin int, members []rawMember) error {
 	slices.SortFunc(members, func(a, b rawMember) int { return bytes.Compare(a.key, b.key) })
-	if w.spare == nil {
-		w.spare = make([]byte, 0, len(w.doc))
-	}
 	w.spare = append(w.spare[:0], w.out[begin:]...)
 	w.out = w.out[:begin+1]
 	for n, m := range members {
 		if n > 0 {
 			if bytes.Equal(m.key, members[n-1].key) {
 				w.path = append(w.path, step{key: m.key})
-				return &duplicateKey{w.where()}
+				return errTwice
 			}
 			w.out = append(w.out, ',')
 		}
@@ -211,45 +239,28 @@ func (w *canonicalWriter) sort(begin int, members []rawMember) error {
 	return nil
 }
 
-// stringEnd is where the string that begins at i ends, after its quote.
-func stringEnd(doc json.RawMessage, i int) int {
+// stringEnd is where the string that begins at i ends, after its quote, and
+// whether it can be written in one way only.
+func stringEnd(doc json.RawMessage, i int) (end int, plain bool) {
+	plain = true
 	for i++; doc[i] != '"'; i++ {
 		if doc[i] == '\\' {
 			i++
+			plain = false
 		}
+		plain = plain && doc[i] < 0x80
 	}
-	return i + 1
+	return i + 1, plain
 }
 
-// plainText says of a string in its quotes that it is written in one way only.
-func plainText(quoted json.RawMessage) bool {
-	for _, c := range quoted {
-		if c == '\\' || c >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
-
+// textOf is what a string in its quotes says.
 func textOf(quoted json.RawMessage) ([]byte, error) {
-	if plainText(quoted) {
+	if _, plain := stringEnd(quoted, 0); plain {
 		return quoted[1 : len(quoted)-1], nil
 	}
 	var s string
 	err := json.Unmarshal(quoted, &s)
 	return []byte(s), err
-}
-
-// appendText writes a string as all of its spellings are written.
-func appendText(out []byte, quoted json.RawMessage) []byte {
-	if plainText(quoted) {
-		return append(out, quoted...)
-	}
-	var s string
-	if json.Unmarshal(quoted, &s) != nil { // cannot be: the document is valid
-		return append(out, quoted...)
-	}
-	return append(out, jsonString(s)...)
 }
 
 // escapePointer writes one step of a JSON pointer.

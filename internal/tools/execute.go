@@ -73,14 +73,14 @@ type Phases struct {
 // if its effect may have happened, of unknown outcome.
 func (r Runner) Execute(ctx context.Context, plan Plan) (o Outcome) {
 	r = r.whole()
-	log := r.Log.With("session", r.Session.String(), "call", plan.Call.ID(r.Session).String(), "tool", plan.Call.Tool)
+	log := callLog{r.Log, r.Session, plan.Call}
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("execute tool call: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			log.named().Error("execute tool call: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			o = settled(Refuse(Fail(Internal, "The harness failed around the call; whether the tool did its work is not known.",
 				"Look whether it happened before you repeat it."), Meta{Attempts: len(o.Attempts)}))
 		}
-		o.log(ctx, log)
+		log.outcome(ctx, o)
 	}()
 	if plan.Verdict == Ended && plan.Result != nil {
 		return settled(plan.Result.scrubbed(presenter{redactor: r.Redactor, spec: Spec{Format: Format{}.withDefaults()}}))
@@ -105,7 +105,8 @@ func (r Runner) Resume(ctx context.Context, plan Plan) Outcome {
 	}
 	f := Fail(OutcomeUnknown, fmt.Sprintf("The server stopped while %s was running; whether it happened is not known.", plan.Call.Tool))
 	f.Causes = []string{"The process ended between the start of the call and its answer."}
-	w := &work{Runner: r, plan: plan, e: e, args: args, log: r.Log, run: &run{Running: r.running(plan, 1), log: r.Log}}
+	w := &work{Runner: r, plan: plan, e: e, args: args, log: callLog{r.Log, r.Session, plan.Call}}
+	w.run = &run{Running: r.running(plan, 1), log: w.log}
 	w.present = presenter{redactor: w.redactor(), spec: e.spec, pages: r.pages()}
 	return w.unknown(ctx, f)
 }
@@ -131,7 +132,8 @@ func (r Runner) running(plan Plan, attempt int) Running {
 }
 
 // dispatchable is the last look before a tool runs: what was decided is what
-// runs.
+// runs. The digest is of the tool's schema as well as of the arguments, so that
+// they fit it still.
 func (r Runner) dispatchable(plan Plan) (entry, json.RawMessage, *Failure) {
 	e, ok := r.Tools.tools[plan.Call.Tool]
 	switch {
@@ -140,34 +142,17 @@ func (r Runner) dispatchable(plan Plan) (entry, json.RawMessage, *Failure) {
 	case plan.Verdict != Ready:
 		return e, nil, Fail(PermissionDenied, "The call was not cleared to run.", "Ask for it again.")
 	}
-	args, _, wrong := decode(plan.Call, e, r.Tokens)
+	args, wrong := read(plan.Call, formOf(plan.Call.text()), e, r.Tokens)
 	if wrong != nil {
 		return e, nil, wrong
 	}
-	if plan.ToolHash != e.hash || plan.Digest != approvalDigest(r.Keys, plan.Call.Tool, e.hash, plan.PolicyVersion, args) {
+	if plan.ToolHash != e.hash || plan.Digest != approvalDigest(r.Keys, plan.Call.Tool, e.hash, plan.PolicyVersion, args.clear) {
 		f := Fail(PermissionDenied, "The tool or the arguments are not those that were cleared to run; nothing was done.", "Make the call again.")
 		f.Causes = []string{"The tool changed between the decision and the dispatch."}
 		return e, nil, f
 	}
-	return e, args, nil
+	return e, args.clear, nil
 }
 
 // settled is the outcome of a call that has its result.
 func settled(res Result) Outcome { return Outcome{Result: res, Status: res.CallStatus()} }
-
-// log tells the four phases and how it ended, at the level that fits.
-func (o Outcome) log(ctx context.Context, log *slog.Logger) {
-	level, what := slog.LevelInfo, "tool call done"
-	et := o.Result.ErrorType()
-	switch {
-	case et == Internal || et == OutcomeUnknown || o.Result.Retryable() == RetryYes:
-		level, what = slog.LevelError, "tool call failed"
-	case o.Result.Status() == Error:
-		level, what = slog.LevelWarn, "tool call failed"
-	case len(o.Attempts) > 1:
-		level, what = slog.LevelWarn, "tool call done after repeats"
-	}
-	log.Log(context.WithoutCancel(ctx), level, what, "status", string(o.Status), "error_type", string(et), "message", o.Result.Message(), "attempts", len(o.Attempts),
-		"execute_ms", o.Phases.Execute.Milliseconds(), "wait_ms", o.Phases.Wait.Milliseconds(), "format_ms", o.Phases.Format.Milliseconds(),
-		"bytes", o.OriginalBytes, "lines", o.OriginalLines)
-}

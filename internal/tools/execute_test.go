@@ -221,7 +221,7 @@ func TestNothingAfterTheToolChangesItsStatus(t *testing.T) {
 		t.Errorf("data that is not JSON: %s", o.Result.ForModel())
 	}
 	b = newBench(t, EffectSide, func(context.Context, json.RawMessage) (Output, error) { return Output{Text: "sent"}, nil })
-	w := &work{Runner: b.runner.whole(), plan: b.plan(`{}`), log: b.runner.Log, run: &run{}, present: presenter{}} // a presenter without a redactor panics
+	w := &work{Runner: b.runner.whole(), plan: b.plan(`{}`), log: callLog{to: b.runner.Log}, run: &run{}, present: presenter{}} // a presenter without a redactor panics
 	if o := w.succeeded(Output{Text: "sent"}); o.Status != StatusSucceeded || !strings.Contains(o.Result.ForModel(), "has done its work") {
 		t.Errorf("a fault in presenting: %s", o.Result.ForModel())
 	}

@@ -39,8 +39,8 @@ type Facts struct {
 
 // Keys are secrets derived from the installation's key, one per use.
 type Keys struct {
-	Fingerprint []byte
-	Approval    []byte
+	Fingerprint Key
+	Approval    Key
 }
 
 // Approval is a person's (or a standing rule's) permission for exactly one call.

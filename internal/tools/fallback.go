@@ -12,17 +12,16 @@ import (
 // failure is the one to tell.
 func (w *work) fallback(ctx context.Context, f *Failure) (o Outcome, ok bool) {
 	spec := w.e.spec
-	if spec.Fallback == nil || w.plan.Effect != EffectRead || !f.full().Type.Outage() || ctx.Err() != nil {
+	if spec.Fallback == nil || w.plan.Effect != EffectRead || !f.full().Type.Outage() || ctx.Err() != nil || time.Now().After(w.until) {
 		return o, false
 	}
 	w.run = w.run.next() // what the tool wrote before it failed is no part of this answer
-	spec.Timeout = min(spec.Timeout, timeLeft(ctx))
 	started := time.Now()
-	end := attempt(ctx, fallbackTool{w.e.tool, spec}, spec, w.args, w.run, w.Stuck, w.log)
+	end := attempt(ctx, w.until, fallbackTool{w.e.tool, spec}, spec, w.args, w.run, w.Stuck, w.log)
 	w.run.close()
 	w.phases.Execute += time.Since(started)
 	if end.err != nil || spec.FailedIf != nil && spec.FailedIf(end.out) != nil {
-		w.log.Warn("fallback failed, too", "tool", spec.Name, "err", end.err)
+		w.log.named().Warn("fallback failed, too", "tool", spec.Name, "err", end.err)
 		return o, false
 	}
 	from := Degraded{Source: "another source of " + spec.Name}
@@ -33,15 +32,8 @@ func (w *work) fallback(ctx context.Context, f *Failure) (o Outcome, ok bool) {
 		from.Reason = f.full().Message
 	}
 	end.out.Degraded = &from
-	w.log.Warn("answered from a fallback", "tool", spec.Name, "source", from.Source)
+	w.log.named().Warn("answered from a fallback", "tool", spec.Name, "source", from.Source)
 	return w.succeeded(end.out), true
-}
-
-func timeLeft(ctx context.Context) time.Duration {
-	if until, ok := ctx.Deadline(); ok {
-		return max(time.Until(until), time.Millisecond)
-	}
-	return MaxTimeout
 }
 
 // fallbackTool runs as its tool does, with the same limits, but elsewhere.

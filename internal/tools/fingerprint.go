@@ -1,116 +1,138 @@
 package tools
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"strings"
+	"hash"
+	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
-// keyed is an HMAC over parts, each with its length before it, so that no two
-// lists of parts give the same text.
-func keyed(key []byte, parts ...string) []byte {
-	size := 0
-	for _, p := range parts {
-		size += 8 + len(p)
-	}
-	text := make([]byte, 0, size)
-	for _, p := range parts {
-		text = append(binary.BigEndian.AppendUint64(text, uint64(len(p))), p...)
-	}
-	mac := hmac.New(sha256.New, key)
-	mac.Write(text)
-	return mac.Sum(nil)
+// Key is a secret to make hashes with, by as many goroutines as like. The zero
+// Key is the empty secret.
+type Key struct{ hashers *sync.Pool }
+
+// hasher is an HMAC that is used again: setting one up costs more than a hash.
+type hasher struct {
+	mac       hash.Hash
+	text, sum []byte
 }
 
-// fingerprint is keyed, short: two of a plan are stored for every call for ever,
+// NewKey makes a key of a secret.
+func NewKey(secret []byte) Key {
+	return Key{&sync.Pool{New: func() any { return &hasher{mac: hmac.New(sha256.New, secret)} }}}
+}
+
+var emptyKey = NewKey(nil)
+
+// hash is an HMAC over names and a document, each with its length before it, so
+// that no two lists of them give the same text.
+func (k Key) hash(doc []byte, names ...string) (sum [sha256.Size]byte) {
+	if k.hashers == nil {
+		k = emptyKey
+	}
+	h := k.hashers.Get().(*hasher)
+	defer k.hashers.Put(h)
+	h.text = h.text[:0]
+	for _, name := range names {
+		h.text = append(binary.BigEndian.AppendUint64(h.text, uint64(len(name))), name...)
+	}
+	h.text = append(binary.BigEndian.AppendUint64(h.text, uint64(len(doc))), doc...)
+	h.mac.Reset()
+	h.mac.Write(h.text)
+	h.sum = h.mac.Sum(h.sum[:0])
+	return [sha256.Size]byte(h.sum)
+}
+
+// fingerprint is a short hash: two of a plan are stored for every call for ever,
 // and told apart within one session. 96 bits do for that.
-func fingerprint(key []byte, parts ...string) string {
-	return base64.RawURLEncoding.EncodeToString(keyed(key, parts...)[:12])
+func (k Key) fingerprint(doc []byte, names ...string) string {
+	sum := k.hash(doc, names...)
+	var text [16]byte
+	base64.RawURLEncoding.Encode(text[:], sum[:12])
+	return string(text[:])
 }
 
 // exactFingerprint names a tool with exactly these arguments. args are canonical
 // or, if they were no JSON, the raw text.
-func exactFingerprint(k Keys, tool, args string) string {
-	return fingerprint(k.Fingerprint, "exact", tool, args)
+func exactFingerprint(k Keys, tool string, args []byte) string {
+	return k.Fingerprint.fingerprint(args, "exact", tool)
 }
 
 // looseFingerprint names a tool with arguments that look like these: width,
 // accents' encoding, case, space and punctuation don't count.
-func looseFingerprint(k Keys, tool, args string) string {
-	return fingerprint(k.Fingerprint, "loose", tool, loosen(args))
+func looseFingerprint(k Keys, tool string, args []byte) string {
+	return k.Fingerprint.fingerprint(loosen(args), "loose", tool)
 }
 
 // approvalDigest names exactly what a person approves.
 func approvalDigest(k Keys, tool, hash, policy string, args json.RawMessage) string {
-	return hex.EncodeToString(keyed(k.Approval, "approval", tool, hash, policy, string(args)))
+	sum := k.Approval.hash(args, "approval", tool, hash, policy)
+	var text [2 * len(sum)]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 // loosen folds a canonical document, keeping what separates its values: of a
 // number the sign, the point and the exponent stay. Its keys are sorted already.
-func loosen(doc string) string {
-	raw := json.RawMessage(doc)
-	if !json.Valid(raw) {
-		return foldText(doc)
+// What is no document is folded as a text.
+func loosen(doc []byte) []byte {
+	out := make([]byte, 0, len(doc))
+	if !json.Valid(doc) {
+		return appendFolded(out, doc)
 	}
-	var b strings.Builder
-	b.Grow(len(doc))
-	loosenValue(&b, raw)
-	return b.String()
+	return appendLoose(out, doc)
 }
 
-func loosenValue(b *strings.Builder, raw json.RawMessage) {
+func appendLoose(out []byte, raw json.RawMessage) []byte {
 	switch jsonKind(raw) {
 	case "object":
-		b.WriteByte('{')
+		out = append(out, '{')
 		eachMember(raw, func(key, value json.RawMessage) {
-			b.WriteString(foldString(key))
-			b.WriteByte(':')
-			loosenValue(b, value)
-			b.WriteByte(',')
+			out = append(appendFoldedString(out, key), ':')
+			out = append(appendLoose(out, value), ',')
 		})
-		b.WriteByte('}')
+		return append(out, '}')
 	case "array":
-		b.WriteByte('[')
+		out = append(out, '[')
 		eachElement(raw, func(value json.RawMessage) {
-			loosenValue(b, value)
-			b.WriteByte(',')
+			out = append(appendLoose(out, value), ',')
 		})
-		b.WriteByte(']')
+		return append(out, ']')
 	case "string":
-		b.WriteByte('"')
-		b.WriteString(foldString(raw))
-	default:
-		b.Write(raw)
+		return appendFoldedString(append(out, '"'), raw)
 	}
+	return append(out, raw...)
 }
 
-func foldString(quoted json.RawMessage) string {
+func appendFoldedString(out []byte, quoted json.RawMessage) []byte {
 	s, err := textOf(quoted)
 	if err != nil { // cannot be: the document is valid
 		s = quoted
 	}
-	return foldText(string(s))
+	return appendFolded(out, s)
 }
 
-// foldText keeps letters, digits and symbols, folded.
-func foldText(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
-		s = strings.ToLower(s) // the same, of ASCII
-	} else {
-		s = cases.Fold().String(norm.NFKC.String(s))
+// appendFolded adds the letters, digits and symbols of a text, folded.
+func appendFolded(out, text []byte) []byte {
+	if bytes.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		text = []byte(cases.Fold().String(norm.NFKC.String(string(text))))
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsPunct(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return -1
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if !unicode.IsSpace(r) && !unicode.IsPunct(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
+			out = utf8.AppendRune(out, unicode.ToLower(r))
 		}
-		return r
-	}, s)
+		text = text[size:]
+	}
+	return out
 }

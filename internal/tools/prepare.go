@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"baton/internal/permission"
 	"baton/internal/redact"
@@ -30,15 +32,16 @@ func Prepare(call Call, f Facts) (plan Plan) {
 		}
 	}()
 	plan = Plan{Call: call, PolicyVersion: f.Policy.Version(), Mode: string(f.Policy.Mode)}
-	raw := call.Raw
-	if raw == "" {
-		raw = string(call.Args)
+	written := formOf(call.text())
+	same := []byte(written.doc)
+	if written.err != nil {
+		same = call.text()
 	}
-	plan.Exact = exactFingerprint(f.Keys, call.Tool, string(canonicalOr(json.RawMessage(raw))))
-	plan.Loose = looseFingerprint(f.Keys, call.Tool, raw)
+	plan.Exact = exactFingerprint(f.Keys, call.Tool, same)
 	if call.Args == nil && call.Raw != "" {
-		plan.Loose = looseFingerprint(f.Keys, call.Tool, noJSON) // such calls all look alike
+		same = noJSON // such calls all look alike
 	}
+	plan.Loose = looseFingerprint(f.Keys, call.Tool, same)
 	if f.Cancelled {
 		return refused(plan, Fail(Cancelled, "The session is being cancelled; nothing new starts."))
 	}
@@ -48,17 +51,17 @@ func Prepare(call Call, f Facts) (plan Plan) {
 		return refused(plan, notFound(call.Tool, f))
 	}
 	plan.ToolHash, plan.Polling = e.hash, e.spec.Polling
-	args, written, wrong := decode(call, e, f.Tokens)
+	args, wrong := decode(call, written, e, f.Tokens)
 	if wrong != nil {
 		return refused(plan, wrong)
 	}
-	plan.Effect = e.spec.EffectFor(args)
+	plan.Effect = e.spec.EffectFor(args.clear)
 	// These two are stored and shown.
-	plan.Service = e.spec.ServiceFor(written)
+	plan.Service = e.spec.ServiceFor(args.written)
 	if e.spec.ConcurrencyKey != nil {
-		plan.Lane = e.spec.ConcurrencyKey(written)
+		plan.Lane = e.spec.ConcurrencyKey(args.written)
 	}
-	plan.Digest = approvalDigest(f.Keys, call.Tool, e.hash, plan.PolicyVersion, args)
+	plan.Digest = approvalDigest(f.Keys, call.Tool, e.hash, plan.PolicyVersion, args.clear)
 
 	if !e.spec.Always {
 		plan.Degraded = plan.Effect == EffectRead && e.spec.Fallback != nil && f.breaker(plan.Service) != nil
@@ -66,11 +69,11 @@ func Prepare(call Call, f Facts) (plan Plan) {
 			return refused(plan, no)
 		}
 	}
-	return permit(plan, e.spec, args, f)
+	return permit(plan, e.spec, args.clear, f)
 }
 
 // noJSON stands for all arguments that are not JSON.
-const noJSON = "\x00"
+var noJSON = []byte("\x00")
 
 // refused ends a plan with a failure.
 func refused(p Plan, f *Failure) Plan {
@@ -132,66 +135,83 @@ func (f Facts) alternatives(spec Spec) []string {
 	return out
 }
 
-// decode reads the arguments strictly. They are never repaired: the closing
-// bracket of a cut call may have been anything. Placeholders of tokens give way
-// to what they stand for in args, which are run and judged, and stay in written,
-// which may be told. The harness's own tools get them as they are.
-func decode(call Call, e entry, tokens *redact.Tokens) (args, written json.RawMessage, _ *Failure) {
-	wrong := func(message string, hint ...string) *Failure {
-		f := Fail(InvalidArguments, message, hint...)
-		if e.spec.Example != nil {
-			f.Example = e.spec.Example
-		}
-		return f
+// arguments are those of a call, read. Placeholders of tokens give way to what
+// they stand for in clear, which is run and judged, and stay in written, which
+// may be told. The harness's own tools get them as they are.
+type arguments struct {
+	clear, written json.RawMessage
+	putBack        []string // the paths at which they differ
+}
+
+// decode reads the arguments and holds them to the tool's schema.
+func decode(call Call, written form, e entry, tokens *redact.Tokens) (arguments, *Failure) {
+	args, wrong := read(call, written, e, tokens)
+	if wrong == nil {
+		wrong = args.misfit(e)
 	}
-	text := call.Raw
-	if call.Raw == "" {
-		text = string(call.Args)
-	}
+	return args, wrong
+}
+
+// read reads the arguments strictly. They are never repaired: the closing
+// bracket of a cut call may have been anything.
+func read(call Call, written form, e entry, tokens *redact.Tokens) (args arguments, _ *Failure) {
+	text := call.text()
 	if call.Cut {
-		return nil, nil, wrong(fmt.Sprintf("The call was cut off by the output limit after %d characters of arguments; it was not run.", len([]rune(text))),
-			"Split the work into smaller calls.", "Write less text before and in the call.").With("characters", len([]rune(text)))
+		n := utf8.RuneCount(text)
+		return args, e.wrong(fmt.Sprintf("The call was cut off by the output limit after %d characters of arguments; it was not run.", n),
+			"Split the work into smaller calls.", "Write less text before and in the call.").With("characters", n)
 	}
 	if len(text) > MaxArgs {
-		return nil, nil, wrong(fmt.Sprintf("The arguments have %d bytes; the limit is %d.", len(text), MaxArgs), "Split the work into smaller calls.").
+		return args, e.wrong(fmt.Sprintf("The arguments have %d bytes; the limit is %d.", len(text), MaxArgs), "Split the work into smaller calls.").
 			With("bytes", len(text)).With("limit", MaxArgs)
 	}
-	if strings.TrimSpace(text) == "" {
-		text = "{}" // how providers write a call without arguments
-	}
-	args, err := canonical(json.RawMessage(text))
-	if err == nil && !json.Valid([]byte(text)) {
-		err = errors.New("it is not valid JSON")
+	doc, err := written.doc, written.err
+	if len(bytes.TrimSpace(text)) == 0 {
+		doc, err = json.RawMessage("{}"), nil // how providers write a call without arguments
 	}
 	if twice, ok := errors.AsType[*duplicateKey](err); ok {
-		f := wrong("A field stands twice in the arguments.", "Write each field once.")
+		f := e.wrong("A field stands twice in the arguments.", "Write each field once.")
 		f.Errors = []FieldError{{twice.path, "one value", "two values"}}
-		return nil, nil, f
+		return args, f
 	}
 	if err != nil {
-		return nil, nil, notJSON(text, err, wrong)
+		return args, notJSON(text, err, e.wrong)
 	}
-	if args[0] != '{' {
-		f := wrong("The arguments are not an object.", "Write the arguments as one JSON object.")
-		f.Errors = []FieldError{{"", "an object", kindOf(args)}}
-		return nil, nil, f
+	if doc[0] != '{' {
+		f := e.wrong("The arguments are not an object.", "Write the arguments as one JSON object.")
+		f.Errors = []FieldError{{"", "an object", kindOf(doc)}}
+		return args, f
 	}
-	written = args
-	var masked []string
+	args = arguments{clear: doc, written: doc}
 	if tokens != nil && !e.spec.Always {
 		var f *Failure
-		if args, masked, f = putBack(args, tokens, wrong); f != nil {
-			return nil, nil, f
+		if args.clear, args.putBack, f = putBack(doc, tokens, e.wrong); f != nil {
+			return args, f
 		}
 	}
-	if errs := e.args.check(args); len(errs) > 0 {
-		hideGot(errs, masked)
-		f := wrong(fmt.Sprintf("The arguments of %s have %s.", e.spec.Name, plural(len(errs), "fault", "faults")),
-			"Correct every field listed in errors and call again.", "Use only fields of the schema; the example is right.")
-		f.Errors = errs
-		return nil, nil, f
+	return args, nil
+}
+
+// wrong begins a refusal of arguments.
+func (e entry) wrong(message string, hint ...string) *Failure {
+	f := Fail(InvalidArguments, message, hint...)
+	if e.spec.Example != nil {
+		f.Example = e.spec.Example
 	}
-	return args, written, nil
+	return f
+}
+
+// misfit says what of the arguments doesn't fit the tool's schema; nil is nothing.
+func (a arguments) misfit(e entry) *Failure {
+	errs := e.args.check(a.clear)
+	if len(errs) == 0 {
+		return nil
+	}
+	hideGot(errs, a.putBack)
+	f := e.wrong(fmt.Sprintf("The arguments of %s have %s.", e.spec.Name, plural(len(errs), "fault", "faults")),
+		"Correct every field listed in errors and call again.", "Use only fields of the schema; the example is right.")
+	f.Errors = errs
+	return f
 }
 
 // putBack puts the values of tokens into arguments, and says at which paths.
@@ -225,14 +245,14 @@ func hideGot(errs []FieldError, masked []string) {
 }
 
 // notJSON says where the text stops being JSON.
-func notJSON(text string, err error, wrong func(string, ...string) *Failure) *Failure {
+func notJSON(text []byte, err error, wrong func(string, ...string) *Failure) *Failure {
 	var v any
 	position := int64(len(text))
-	if se, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(text), &v)); ok {
+	if se, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &v)); ok {
 		position, err = se.Offset, se
 	}
 	from := max(0, int(position)-20)
-	near := strings.ToValidUTF8(text[from:min(len(text), int(position)+20)], "")
+	near := strings.ToValidUTF8(string(text[from:min(len(text), int(position)+20)]), "")
 	f := wrong(fmt.Sprintf("The arguments are not JSON: %v, at byte %d; the tool was not run.", err, position),
 		"Write the arguments as one JSON object, with quotes and line breaks in texts escaped.")
 	f.Errors = []FieldError{{"", "a JSON object", fmt.Sprintf("text of %d bytes that is not JSON", len(text))}}

@@ -46,7 +46,7 @@ func testFacts(t testing.TB, more ...Tool) Facts {
 	}
 	return Facts{
 		Tools: reg, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Step: 3,
-		Keys:    Keys{Fingerprint: []byte("f"), Approval: []byte("a")},
+		Keys:    Keys{Fingerprint: NewKey([]byte("f")), Approval: NewKey([]byte("a"))},
 		Policy:  permission.Policy{Mode: permission.AskFirst},
 		Circuit: &Circuit{},
 	}
@@ -203,7 +203,7 @@ func TestPermission(t *testing.T) {
 			f.Tools, _ = NewRegistry(testTool(t, "refund", EffectSide, func(s *Spec) { s.Version = "2" }))
 			return call("refund", good)
 		},
-		"forged key": func(f *Facts) Call { f.Keys.Approval = []byte("other"); return call("refund", good) },
+		"forged key": func(f *Facts) Call { f.Keys.Approval = NewKey([]byte("other")); return call("refund", good) },
 	} {
 		changed := f
 		if p := Prepare(other(&changed), changed); p.Verdict != Awaiting || p.Approval != "" {
@@ -322,6 +322,9 @@ func TestLooseFingerprintFoldsLooks(t *testing.T) {
 		if loose(same) != want {
 			t.Errorf("%s differs", same)
 		}
+	}
+	if loose(`{"to": ["a", "b"], "n": 1}`) != loose(`{"n":1,"to":["A","B"]}`) {
+		t.Error("the space between values, or their order, counts")
 	}
 	for _, other := range []string{`{"name":"Café No. 8, Köln"}`, `{"name":["Café No. 7, Köln"]}`, `{"other":"Café No. 7, Köln"}`} {
 		if loose(other) == want {

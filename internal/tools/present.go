@@ -71,7 +71,7 @@ func (p presenter) json(doc json.RawMessage) json.RawMessage {
 	if err != nil {
 		return jsonString(p.text(string(doc)))
 	}
-	return p.redactor.JSON(cleaned)
+	return p.redactor.Document(cleaned)
 }
 
 // output presents a tool's output. kept is all of it, if more than what is

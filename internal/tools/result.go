@@ -48,16 +48,23 @@ type wire struct {
 // partial if items failed or were skipped. Text becomes a JSON string; an empty
 // output's data is null. It fails only if Data is not JSON.
 func Succeed(out Output, meta Meta) (Result, error) {
+	if out.Data != nil {
+		var b bytes.Buffer
+		b.Grow(len(out.Data))
+		if json.Compact(&b, out.Data) != nil {
+			return Result{}, errors.New("make result: data is not JSON")
+		}
+		out.Data = b.Bytes()
+	}
+	return succeed(out, meta), nil
+}
+
+// succeed is Succeed for data that is JSON without space, as presenters give it.
+func succeed(out Output, meta Meta) Result {
 	data := out.Data
 	if data == nil {
 		data = jsonString(out.Text)
 	}
-	var b bytes.Buffer
-	b.Grow(len(data))
-	if json.Compact(&b, data) != nil {
-		return Result{}, errors.New("make result: data is not JSON")
-	}
-	data = b.Bytes()
 	if meta.Degraded == nil {
 		meta.Degraded = out.Degraded
 	}
@@ -78,7 +85,7 @@ func Succeed(out Output, meta Meta) (Result, error) {
 	if len(out.Failed)+len(out.Skipped) > 0 {
 		w.Status = Partial
 	}
-	return Result{w}, nil
+	return Result{w}
 }
 
 // Refuse makes the result of a call that failed or was never run. Missing parts

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
 
 	"baton/internal/id"
+	"baton/internal/redact"
 )
 
 // Running is what the harness tells a tool about the call it serves.
@@ -26,7 +26,9 @@ type Running struct {
 // IdempotencyKey is the key of one call, a function of its name alone.
 func IdempotencyKey(call id.Call) string {
 	sum := sha256.Sum256([]byte(call.Session.Digits() + "|" + strconv.Itoa(call.N)))
-	return hex.EncodeToString(sum[:16])
+	var text [32]byte
+	hex.Encode(text[:], sum[:16])
+	return string(text[:])
 }
 
 type runKey struct{}
@@ -35,10 +37,10 @@ type runKey struct{}
 // what a tool that was left behind still says reaches nobody.
 type run struct {
 	Running
-	out  Capture
-	log  *slog.Logger
-	mask func(string) string // of what goes to the log; nil is none
-	fail context.CancelFunc  // ends the attempt
+	out      Capture
+	log      callLog
+	redactor *redact.Redactor   // of what goes to the log; nil is none
+	fail     context.CancelFunc // ends the attempt
 
 	mu        sync.Mutex
 	closed    bool
@@ -56,17 +58,17 @@ func (r *run) next() *run {
 	r.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := &run{Running: r.Running, log: r.log, mask: r.mask, completed: r.completed}
+	n := &run{Running: r.Running, log: r.log, redactor: r.redactor, completed: r.completed}
 	n.Attempt++
 	return n
 }
 
 // masked is a text of the tool's as it may stand in the log.
 func (r *run) masked(s string) string {
-	if r == nil || r.mask == nil {
+	if r == nil || r.redactor == nil {
 		return s
 	}
-	return r.mask(s)
+	return r.redactor.String(s)
 }
 
 // close ends the attempt for its tool: what it says later is dropped.

@@ -31,7 +31,7 @@ func cpu(b *testing.B) func() {
 func BenchmarkExactHash(b *testing.B) {
 	args := json.RawMessage(`{"to":["ana@example.org","ben@example.org"],"subject":"Order 4711","limit":20,"dry_run":false,"items":[` +
 		strings.TrimSuffix(strings.Repeat(`{"sku":"TEA-01-GRN","quantity":2,"price":12.50,"note":"no hurry"},`, 13), ",") + `]}`)
-	k := Keys{Fingerprint: []byte("k")}
+	k := Keys{Fingerprint: NewKey([]byte("k"))}
 	b.SetBytes(int64(len(args)))
 	b.ReportAllocs()
 	defer cpu(b)()
@@ -40,7 +40,7 @@ func BenchmarkExactHash(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		exactFingerprint(k, "send_email", string(c))
+		exactFingerprint(k, "send_email", c)
 	}
 }
 

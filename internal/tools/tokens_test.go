@@ -83,9 +83,9 @@ func TestToolsOfTheHarnessAreToldOfPlaceholdersAlone(t *testing.T) {
 	f.Tokens, marks = tokensOf(t, `["euro"]`)
 	for _, mark := range []string{marks[0], "[masked:p:ffffffffffff]"} {
 		args := `{"order":7,"amount":1,"currency":"` + mark + `"}`
-		written, _, wrong := decode(call("ask_human", args), f.Tools.tools["ask_human"], f.Tokens)
-		if p := Prepare(call("ask_human", args), f); p.Verdict != Ready || wrong != nil || !strings.Contains(string(written), mark) {
-			t.Errorf("%s: the plan is %s, the arguments %s", mark, p.Verdict, written)
+		got, wrong := decoded(call("ask_human", args), f.Tools.tools["ask_human"], f.Tokens)
+		if p := Prepare(call("ask_human", args), f); p.Verdict != Ready || wrong != nil || !strings.Contains(string(got.clear), mark) {
+			t.Errorf("%s: the plan is %s, the arguments %s", mark, p.Verdict, got.clear)
 		}
 	}
 }

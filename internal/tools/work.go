@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -19,7 +18,8 @@ type work struct {
 	plan     Plan
 	e        entry
 	args     json.RawMessage
-	log      *slog.Logger
+	log      callLog
+	until    time.Time // the call's deadline
 	run      *run
 	present  presenter
 	attempts []Attempt
@@ -30,36 +30,33 @@ type work struct {
 const longWait = 10 * time.Second
 
 // run makes the attempts and turns how they ended into an outcome.
-func (r Runner) run(ctx context.Context, plan Plan, e entry, args json.RawMessage, log *slog.Logger) Outcome {
+func (r Runner) run(ctx context.Context, plan Plan, e entry, args json.RawMessage, log callLog) Outcome {
 	w := &work{Runner: r, plan: plan, e: e, args: args, log: log, run: &run{Running: r.running(plan, 1), log: log}}
 	w.present = presenter{redactor: w.redactor(), spec: e.spec, pages: r.pages()}
-	w.run.mask = w.present.redactor.String
-	whole, cancel := context.WithTimeout(ctx, e.spec.Deadline)
-	defer cancel()
-	deadline := time.Now().Add(e.spec.Deadline)
+	w.run.redactor = w.present.redactor
+	w.until = time.Now().Add(e.spec.Deadline)
+	deadline := w.until
 	if e.spec.Fallback != nil && plan.Effect == EffectRead {
 		deadline = deadline.Add(-e.spec.Deadline / 4) // the rest is for the fallback
 	}
-	cctx, cancel := context.WithDeadline(whole, deadline)
-	defer cancel()
 	if plan.Degraded && e.spec.Fallback != nil {
 		down := Fail(Unavailable, fmt.Sprintf("%s keeps failing, so calls to it are paused.", plan.Service), "Try again some steps later.")
 		down.NotSent = true
-		if o, ok := w.fallback(whole, down); ok {
+		if o, ok := w.fallback(ctx, down); ok {
 			return o
 		}
 		return w.failed(ctx, down, ended{}, "")
 	}
 	var wait time.Duration
 	for {
-		end, f := w.once(cctx, wait)
+		end, f := w.once(ctx, deadline, wait)
 		if f == nil {
 			r.Retries.earned(plan.Service)
 			return w.succeeded(end.out)
 		}
 		again, why := w.again(f, deadline)
 		if again == 0 || !w.wait(ctx, f, again) {
-			if o, ok := w.fallback(whole, f); ok {
+			if o, ok := w.fallback(ctx, f); ok {
 				return o
 			}
 			return w.failed(ctx, f, end, why)
@@ -75,9 +72,9 @@ func (w *work) redactor() *redact.Redactor {
 }
 
 // once makes one attempt and classifies how it ended; nil is success.
-func (w *work) once(ctx context.Context, waited time.Duration) (ended, *Failure) {
+func (w *work) once(ctx context.Context, deadline time.Time, waited time.Duration) (ended, *Failure) {
 	started := time.Now()
-	end := attempt(ctx, w.e.tool, w.e.spec, w.args, w.run, w.Stuck, w.log)
+	end := attempt(ctx, deadline, w.e.tool, w.e.spec, w.args, w.run, w.Stuck, w.log)
 	w.run.close()
 	took := time.Since(started)
 	w.phases.Execute += took
@@ -95,7 +92,7 @@ func (w *work) once(ctx context.Context, waited time.Duration) (ended, *Failure)
 func (w *work) classify(end ended, took time.Duration) (f *Failure) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.log.Error("classify tool error: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			w.log.named().Error("classify tool error: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			if f = nil; end.err != nil {
 				f = Fail(Internal, "The tool failed with an error that can't be read.").Because(errors.New("panic in Error()"))
 			}
@@ -200,21 +197,16 @@ func (w *work) succeeded(out Output) (o Outcome) {
 	started := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			w.log.Error("present tool output: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			w.log.named().Error("present tool output: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			blank := Output{Data: json.RawMessage("null"), Notices: []string{"The tool has done its work; its output could not be shown. Do not repeat the call for that reason."}}
-			res, _ := Succeed(blank, w.meta()) // null is JSON
-			o = w.outcome(res, "", started)
+			o = w.outcome(succeed(blank, w.meta()), "", started)
 		}
 	}()
 	got := w.run.out.Read()
 	w.fillItems(&out)
 	ready, kept := w.present.output(out, got)
 	ready.Notices = append(ready.Notices, w.notices(out)...)
-	res, err := Succeed(ready, w.meta())
-	if err != nil {
-		panic(err)
-	}
-	o = w.outcome(res, kept, started)
+	o = w.outcome(succeed(ready, w.meta()), kept, started)
 	if got.TotalBytes == 0 {
 		o.OriginalBytes = int64(max(len(out.Text), len(out.Data)))
 		o.OriginalLines = int64(countLines(out.Text))
@@ -310,14 +302,14 @@ func (w *work) verify(ctx context.Context) (landed Landed) {
 		answer := LandUnknown
 		defer func() {
 			if p := recover(); p != nil {
-				w.log.Error("verify tool call: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				w.log.named().Error("verify tool call: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			}
 			done <- answer
 		}()
 		if l, err := w.e.spec.Verify(vctx, w.args, w.run.Key); err == nil {
 			answer = l
 		} else {
-			w.log.Warn("verify tool call", "error", err)
+			w.log.named().Warn("verify tool call", "error", err)
 		}
 	}()
 	select {
@@ -333,7 +325,7 @@ func (w *work) refuse(f *Failure, why string) (o Outcome) {
 	started := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			w.log.Error("present tool failure: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			w.log.named().Error("present tool failure: panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			full := f.full()
 			o = w.outcome(Refuse(&Failure{Type: full.Type, Retryable: full.Retryable, Origin: full.Origin, Message: "The tool failed; its error could not be shown."}, w.meta()), "", started)
 		}
