@@ -170,6 +170,11 @@ func TestValuesAreKnownWhereverTheyTurnUp(t *testing.T) {
 			t.Errorf("%s:\ngot  %s\nwant %s", in, got, want)
 		}
 	}
+	fresh, _ := following(t, redact.Policy{Fields: map[string]redact.Rule{"/p": redact.Token}})
+	before := `{"note":"write to ana@x.example","p":"ana@x.example"}`
+	if got := string(fresh.JSON(json.RawMessage(before))); strings.Contains(got, "ana@") {
+		t.Errorf("what stands before its field stays: %s", got)
+	}
 	s := r.Stream()
 	out := ""
 	for _, piece := range strings.SplitAfter("I write to ana@x.example and then to nobody else at all, since there is nobody else", "") {
