@@ -173,6 +173,7 @@ func (s *sitting) tryFinish(ctx context.Context, c *call, before []sessions.NewE
 	e.Step.Counters = s.counters()
 	err = s.w.Store.End(context.WithoutCancel(ctx), s.lease, e)
 	if err == nil {
+		s.logEvents(ctx, e.Step.Events)
 		s.st.over = true
 		return true, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,13 +70,21 @@ func (c *captured) of(level slog.Level) (texts []string) {
 	return texts
 }
 
-func (c *captured) find(text string) (logged, bool) {
+// all are the lines with a text.
+func (c *captured) all(text string) (list []logged) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.lines {
 		if l.text == text {
-			return l, true
+			list = append(list, l)
 		}
+	}
+	return list
+}
+
+func (c *captured) find(text string) (logged, bool) {
+	if list := c.all(text); len(list) > 0 {
+		return list[0], true
 	}
 	return logged{}, false
 }
@@ -187,6 +196,28 @@ def reply(s):
 				t.Error("nothing is told for debugging")
 			}
 		})
+	}
+}
+
+// Whoever debugs finds in the log each event that the worker wrote, to the last.
+// R: O2
+func TestEachEventThatIsWrittenIsLogged(t *testing.T) {
+	t.Parallel()
+	h := build(t, busyOnce(nothing, nothing))
+	log := &captured{}
+	deps := h.deps()
+	deps.Log = slog.New(log)
+	h.use(deps)
+	s := h.run(oneThenFinish)
+	var logged, written []string
+	for _, l := range log.all("event written") {
+		logged = append(logged, l.attrs["type"].String())
+	}
+	for _, e := range h.events(s.ID)[1:] { // the first is of who started it
+		written = append(written, string(e.Type))
+	}
+	if !slices.Equal(logged, written) {
+		t.Errorf("logged %q, written %q", logged, written)
 	}
 }
 
