@@ -127,7 +127,7 @@ func (s *sitting) atLimit(ctx context.Context) (turned, done bool, err error) {
 		switch {
 		case l.Max <= 0:
 		case s.usedUp(l):
-			s.add(&step, notice{Code: codeLimit, Limit: &l, Text: fmt.Sprintf("The limit %s is used up: %s of %s. A person is asked how to go on.", l.Name, amount(l.Name, l.Used), amount(l.Name, l.Max))})
+			s.add(&step, notice{Code: codeLimit, Limit: &l, Text: usedText(l)})
 			return true, false, s.write(ctx, step)
 		case near(l) && s.st.allowance.told[l.Name] != l.Max:
 			s.add(&step, notice{Code: codeNear, Limit: &l, Text: nearText(l)})
@@ -156,6 +156,14 @@ func near(l escalation.Limit) bool {
 		return l.Used >= (l.Max+1)/2
 	}
 	return l.Used*5 >= l.Max*4
+}
+
+func usedText(l escalation.Limit) string {
+	used := fmt.Sprintf("%s of %s", amount(l.Name, l.Used), amount(l.Name, l.Max))
+	if l.Used > l.Max && (l.Name == limitCalls || l.Name == limitTurnCalls) {
+		used = fmt.Sprintf("%d calls were asked for, and of these %d not run", l.Used, l.Used-l.Max)
+	}
+	return fmt.Sprintf("The limit %s is used up: %s. A person is asked how to go on.", l.Name, used)
 }
 
 func nearText(l escalation.Limit) string {

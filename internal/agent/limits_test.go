@@ -20,8 +20,8 @@ func (h *house) notices(s sessions.Session) (list []string) {
 	h.t.Helper()
 	for _, e := range h.events(s.ID) {
 		var d struct {
-			Code  string
-			Limit *escalation.Limit
+			Code, Text string
+			Limit      *escalation.Limit
 		}
 		if e.Type != sessions.NoticeGiven {
 			continue
@@ -30,6 +30,9 @@ func (h *house) notices(s sessions.Session) (list []string) {
 			h.t.Fatal(err)
 		}
 		if d.Limit != nil {
+			if l := d.Limit; l.Used > l.Max && strings.Contains(d.Text, fmt.Sprintf("%d of %d", l.Used, l.Max)) {
+				h.t.Errorf("nobody can use so much: %s", d.Text)
+			}
 			d.Code += fmt.Sprintf(" %s %d/%d", d.Limit.Name, d.Limit.Used, d.Limit.Max)
 		}
 		list = append(list, d.Code)
