@@ -70,6 +70,15 @@ func (c *captured) of(level slog.Level) (texts []string) {
 	return texts
 }
 
+// logs has the house log to what is returned.
+func (h *house) logs() *captured {
+	log := &captured{}
+	deps := h.deps()
+	deps.Log = slog.New(log)
+	h.use(deps)
+	return log
+}
+
 // all are the lines with a text.
 func (c *captured) all(text string) (list []logged) {
 	c.mu.Lock()
@@ -176,10 +185,7 @@ def reply(s):
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := build(t, echo, flaky, away, missing, panics, lost)
-			log := &captured{}
-			deps := h.deps()
-			deps.Log = slog.New(log)
-			h.use(deps)
+			log := h.logs()
 			s := h.run(c.playbook)
 			if got := log.of(slog.LevelError); fmt.Sprint(got) != fmt.Sprint(c.errors) {
 				t.Errorf("errors %q, want %q", got, c.errors)
@@ -204,10 +210,7 @@ def reply(s):
 func TestEachEventThatIsWrittenIsLogged(t *testing.T) {
 	t.Parallel()
 	h := build(t, busyOnce(nothing, nothing))
-	log := &captured{}
-	deps := h.deps()
-	deps.Log = slog.New(log)
-	h.use(deps)
+	log := h.logs()
 	s := h.run(oneThenFinish)
 	var logged, written []string
 	for _, l := range log.all("event written") {
@@ -226,10 +229,7 @@ func TestEachEventThatIsWrittenIsLogged(t *testing.T) {
 func TestThePhasesOfACallAreInTheLogAndOnRecord(t *testing.T) {
 	t.Parallel()
 	h := build(t, busyOnce(nothing, nothing))
-	log := &captured{}
-	deps := h.deps()
-	deps.Log = slog.New(log)
-	h.use(deps)
+	log := h.logs()
 	s := h.run(oneThenFinish)
 	fed, ok := log.find("result fed back")
 	if !ok {
