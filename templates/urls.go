@@ -47,6 +47,9 @@ func SessionURL(id string) string { return SessionsURL + "/" + url.PathEscape(id
 // PromptURL is the page of what a session's model is told before anything else.
 func PromptURL(id string) string { return SessionURL(id) + "/prompt" }
 
+// AllowURL lets a session's agent use again what has a pause.
+func AllowURL(id string) string { return SessionURL(id) + "/allow" }
+
 // PauseURL stops a session for a while.
 func PauseURL(id string) string { return SessionURL(id) + "/pause" }
 

@@ -54,7 +54,11 @@ func (w *story) asks(thought time.Duration, text string, calls ...tools.Call) {
 	for _, c := range calls {
 		w.calls++
 		c.N = w.calls
-		plans = append(plans, tools.Plan{Call: c, Verdict: tools.Ready, Effect: tools.EffectRead, Service: "shop", Policy: "default"})
+		effect := tools.EffectRead
+		if c.Tool == "payments.refund" {
+			effect = tools.EffectSide
+		}
+		plans = append(plans, tools.Plan{Call: c, Verdict: tools.Ready, Effect: effect, Service: "shop", Policy: "default"})
 		if c.Tool != askTool {
 			start = append(start, c.N)
 		}
@@ -208,6 +212,7 @@ func (s sample) runningSession(ctx context.Context) t.SessionPage {
 	w.ends(2, 300*time.Millisecond, good(`{"status": 200}`))
 	w.pass(2700 * time.Millisecond)
 	w.retries(3, tools.Attempt{N: 1, DurationMS: 3000, ErrorType: tools.Timeout}, 30_000)
+	w.loops(tools.RuleRepeating, tools.RungRest, 1, 2)
 	v := s.sessionRow(sessions.Running)
 	v.OpenQuestions, v.Calls, v.Tokens = 0, 48, 117_000
 	_, p := s.told(ctx, w, v, true, 0)

@@ -222,7 +222,7 @@ func TestPagesShowAndDoWhatTheRoleAllows(t *testing.T) {
 	session, decision := templates.SessionURL(e.Session.String()), templates.DecisionURL(decided.Decision.ID.String())
 
 	stranger := w.as("Otto")
-	for _, at := range []string{questionPath(e), questionPath(e) + "/answer", questionPath(e) + "/undo", questionPath(e) + "/seen", session, session + "/pause", session + "/resume", session + "/cancel", decision} {
+	for _, at := range []string{questionPath(e), questionPath(e) + "/answer", questionPath(e) + "/undo", questionPath(e) + "/seen", session, session + "/pause", session + "/resume", session + "/allow", session + "/cancel", decision} {
 		method, f := http.MethodPost, form("1", "refund")
 		if at == questionPath(e) || at == session || at == decision {
 			method, f = http.MethodGet, nil
@@ -246,7 +246,7 @@ func TestPagesShowAndDoWhatTheRoleAllows(t *testing.T) {
 	got.has(t, http.StatusOK, "You can read this, but not answer it.", "You are a viewer in the team support")
 	got.lacks(t, `type="radio"`, "/answer")
 	viewer.get(session).lacks(t, "/cancel", "/pause")
-	for _, at := range []string{questionPath(e) + "/answer", questionPath(held) + "/undo", session + "/pause", session + "/cancel"} {
+	for _, at := range []string{questionPath(e) + "/answer", questionPath(held) + "/undo", session + "/pause", session + "/allow", session + "/cancel"} {
 		before := count(t, w.db, `select count(*) from audit where note = 'refused'`)
 		viewer.post(at, form("1", "refund")).has(t, http.StatusForbidden, "you may not do that here")
 		if n := count(t, w.db, `select count(*) from audit where note = 'refused'`); n != before+1 {
@@ -260,6 +260,10 @@ func TestPagesShowAndDoWhatTheRoleAllows(t *testing.T) {
 		t.Errorf("pause: %d", got.status)
 	}
 	supervisor.get(session).has(t, http.StatusOK, session+"/resume", "supervisor asked for a pause")
+	if got := supervisor.post(session+"/allow", nil); got.status != http.StatusSeeOther {
+		t.Errorf("allow: %d", got.status)
+	}
+	supervisor.get(session).has(t, http.StatusOK, "You may go on with what you were kept from.")
 	if got := supervisor.post(session+"/cancel", nil); got.status != http.StatusSeeOther {
 		t.Errorf("cancel: %d", got.status)
 	}

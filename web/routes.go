@@ -41,6 +41,7 @@ func (s *site) routes() []route {
 		{http.MethodGet, templates.SessionURL(anyID) + "/calls/:n/output", signedIn, s.showOutput},
 		{http.MethodGet, templates.PromptURL(anyID), signedIn, s.showPrompt},
 		{http.MethodPost, templates.PauseURL(anyID), signedIn, s.control(s.Sessions.Pause)},
+		{http.MethodPost, templates.AllowURL(anyID), signedIn, s.control(s.allow)},
 		{http.MethodPost, templates.ResumeURL(anyID), signedIn, s.control(s.Sessions.Resume)},
 		{http.MethodPost, templates.CancelURL(anyID), signedIn, s.control(s.Sessions.Cancel)},
 

@@ -335,7 +335,12 @@ func (r reader) sessionNow(v sessions.Session, questions []escalation.Escalation
 	case v.Status == sessions.Queued:
 		now.Text = r.say("session.queued_why")
 	default:
-		return []templates.Now{t.now(now)}
+		list := []templates.Now{t.now(now)}
+		if m := t.rest; m != nil && v.Steps < m.UntilStep && r.mayControl(v.Team) {
+			list = append(list, templates.Now{Tone: "warn", Icon: "repeat", Title: r.say("rest.title"),
+				Text: r.say("rest.why", "tool", t.nameOf(m.Tool), "step", fmt.Sprint(m.UntilStep)), Allow: r.say("rest.allow")})
+		}
+		return list
 	}
 	return []templates.Now{now}
 }

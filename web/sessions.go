@@ -268,6 +268,12 @@ func (s *site) control(verb func(context.Context, auth.Actor, *jobs.Inserter, id
 	}
 }
 
+// allow tells the agent that it may go on with what it was kept from. As any
+// words of a person do, that gives its tools back.
+func (s *site) allow(ctx context.Context, actor auth.Actor, inserter *jobs.Inserter, session id.Session) (sessions.Session, error) {
+	return s.Sessions.Message(ctx, actor, inserter, session, i18n.T(ctx, "rest.allow_words"))
+}
+
 // sessionAt is the session that the address names.
 func sessionAt(c echo.Context) (id.Session, error) {
 	session, err := id.Parse[id.Session](c.Param("id"))

@@ -35,6 +35,7 @@ type timeline struct {
 	seq             int64              // of the latest event
 	turn, turnSteps int                // the latest turn, and the steps in it
 	lifted          map[string]lifted  // limits that people have raised, by name
+	rest            *tools.Measure     // the latest that gave a tool a pause, until something gives it back
 	recovered       int
 
 	chart     chart

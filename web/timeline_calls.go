@@ -169,6 +169,9 @@ func (t *timeline) end(e sessions.Event) error {
 	r.Took, r.Attempts = time.Duration(max(d.TotalMS, 1))*time.Millisecond, d.Result.Meta().Attempts
 	r.Result = t.r.outcomeOf(d.Result)
 	look := t.howEnded(&r.Event, d.Result)
+	if d.Result.OK() && p.Effect.Writes() {
+		t.rest = nil // an effect gives everything back
+	}
 	if !d.Result.OK() {
 		r.Fault = &templates.Fault{Problem: errorWords(t.r.ctx, d.Result.ErrorType()), Exact: d.Result.Message()}
 		r.Result = ""

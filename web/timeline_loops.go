@@ -13,6 +13,9 @@ import (
 // loop tells that the agent went round in circles, and what was done about it.
 func (t *timeline) loop(e sessions.Event, n notice) {
 	m := *n.Loop
+	if m.Rung == tools.RungRest {
+		t.rest = &m
+	}
 	entry := templates.Event{
 		Kind: templates.EventState, Problem: m.Rule.Grave(), Tone: "warn", Icon: "repeat", Text: t.loopText(m),
 		Loop: &templates.Loop{Rungs: t.rungs(m)},
@@ -33,6 +36,12 @@ func (t *timeline) loop(e sessions.Event, n notice) {
 		}
 	}
 	t.add(e, entry)
+}
+
+// nameOf is what people call a tool.
+func (t *timeline) nameOf(tool string) string {
+	title, _ := t.describe(tools.Call{Tool: tool})
+	return title
 }
 
 func (t *timeline) loopText(m tools.Measure) string {

@@ -31,6 +31,7 @@ func (t *timeline) person(e sessions.Event) error {
 	case sessions.CancelRequested:
 		entry.Icon, entry.Text = "ban", t.r.say("event.cancel_requested", "who", who)
 	case sessions.MessageReceived:
+		t.rest = nil
 		entry.Icon, entry.Text, entry.Detail = "message-square", t.r.say("event.message", "who", who), d.Text
 	default:
 		return nil
@@ -65,6 +66,7 @@ func (t *timeline) question(e sessions.Event) error {
 		t.questions[entry.URL] = t.add(e, entry, span{look: templates.LookHuman, from: e.At})
 		return nil
 	case sessions.EscalationAnswered:
+		t.rest = nil
 		entry.Icon, entry.Text, entry.Detail = "check", t.decided(d), message(d.Decision)
 		if d.Decision != nil && d.Decision.HeldUntil != nil {
 			t.held = *d.Decision.HeldUntil

@@ -159,6 +159,46 @@ func TestACallThatIsTriedAgainCountsDown(t *testing.T) {
 	}
 }
 
+// Whoever may control a running session can give the agent back what has a pause,
+// as long as it has one.
+// R: UI, P6
+func TestAToolThatHasAPauseCanBeGivenBack(t *testing.T) {
+	t.Parallel()
+	ctx := i18n.With(t.Context(), i18n.English)
+	allows := func(w *story, change func(*sessions.Session)) bool {
+		v := sample{}.sessionRow(sessions.Running)
+		change(&v)
+		_, p := sample{}.told(ctx, w, v, false, 0)
+		return slices.ContainsFunc(p.Now, func(n templates.Now) bool { return n.Allow != "" && strings.Contains(n.Text, "Refund") })
+	}
+	as := func(change func(*sessions.Session), more ...func(*story)) bool {
+		w := newStory(time.Now().Add(-time.Minute))
+		w.asks(time.Second, "", call("payments.refund", `{"payment": "pay_77120"}`))
+		w.loops(tools.RuleFailing, tools.RungRest, 1)
+		for _, add := range more {
+			add(w)
+		}
+		return allows(w, change)
+	}
+	same := func(*sessions.Session) {}
+	if !as(same) {
+		t.Error("nobody can give it back")
+	}
+	for name, got := range map[string]bool{
+		"its time is over":    as(func(v *sessions.Session) { v.Steps = 15 }),
+		"the session is over": as(func(v *sessions.Session) { v.Status = sessions.Completed }),
+		"somebody has written": as(same, func(w *story) {
+			w.add(sessions.MessageReceived, 0, map[string]any{"by": map[string]any{"name": "Dana"}, "text": "Go on."})
+		}),
+		"something was done": as(same, func(w *story) { w.ends(1, time.Second, good(`{"status": 200}`)) }),
+		"it only reminded":   allows(func() *story { w := newStory(time.Now()); w.loops(tools.RuleFailing, tools.RungRemind, 1); return w }(), same),
+	} {
+		if got {
+			t.Errorf("%s, and it is offered", name)
+		}
+	}
+}
+
 // R: UI, P6, V6
 func TestALoopIsACardThatSaysHowFarBatonHasGone(t *testing.T) {
 	t.Parallel()
