@@ -55,13 +55,17 @@ func keyStart(s string, from, end int) int {
 	start := end
 	for start > from {
 		line := strings.LastIndexByte(s[from:start-1], '\n') + 1 + from
-		text := strings.TrimRight(s[line:start], "\r\n")
-		if text == "" || strings.ContainsAny(text, " -") || strings.ContainsFunc(text, func(r rune) bool { return r > 127 || !keyByte(byte(r)) }) {
+		if !keyLine(strings.TrimRight(s[line:start], "\r\n")) {
 			break
 		}
 		start = line
 	}
 	return start
+}
+
+// keyLine says whether a line can be one of a key's.
+func keyLine(text string) bool {
+	return text != "" && !strings.ContainsAny(text, " -") && !strings.ContainsFunc(text, func(r rune) bool { return r > 127 || !keyByte(byte(r)) })
 }
 
 func keyByte(c byte) bool {

@@ -362,10 +362,7 @@ func TestStreamMasksOverBorders(t *testing.T) {
 		for _, field := range []string{"passphrase: abc ", "password is one two ", "--secret-key ", "cookie: a; b="} {
 			texts = append(texts, "I have found this.\n"+field+"-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7\n-----END RSA PRIVATE KEY-----\nThat is all there is to say about it, I think.")
 		}
-		for name, c := range inContext(rnd) {
-			if name == "18 pem cut at start" {
-				continue // its first half is gone before its end says what it was
-			}
+		for _, c := range inContext(rnd) {
 			texts = append(texts, "A line before.\n"+c[0]+"\nA line after, with some more words in it so that it is long enough to be cut in two.")
 		}
 		for _, text := range texts {

@@ -20,6 +20,11 @@ type Stream struct {
 	r    *Redactor
 	held string // not yet given out
 	lead string // what was given out of the line that held goes on with
+
+	line     int    // where the line that is being written begins in held
+	keys     int    // where the lines before it begin that can be a key's; line if there are none
+	suggests bool   // the line says that a secret may follow
+	recent   string // its end, in which a word may have begun that suggests one
 }
 
 // Stream starts a stream.
@@ -27,7 +32,7 @@ func (r *Redactor) Stream() *Stream { return &Stream{r: r} }
 
 // Write takes the next piece and gives what can be given out, maybe nothing.
 func (s *Stream) Write(piece string) string {
-	s.held += piece
+	s.look(piece)
 	cut := s.safeCut()
 	if cut == 0 {
 		return ""
@@ -39,11 +44,33 @@ func (s *Stream) Write(piece string) string {
 func (s *Stream) Close() string { return s.emit(len(s.held)) }
 
 // suggestive are words after which the rest of the line may be secret.
-var suggestive = regexp.MustCompile(`(?i)pass|pwd|secret|token|key|credential|bearer|basic|cookie|auth|://|private|curl|cvv|cvc|pin\b|--|\?|&|%[0-9a-f]{2}|\\`)
+var suggestive = regexp.MustCompile(`(?i)pass|pwd|secret|token|key|credential|bearer|basic|cookie|auth|://|private|curl|cvv|cvc|pin[^a-z]|--|\?|&|%[0-9a-f]{2}|\\`)
+
+// longestSuggestive is at least as long as any of them.
+const longestSuggestive = 16
+
+// look takes a piece in, and looks at nothing twice: a line may be long, and come
+// in many pieces.
+func (s *Stream) look(piece string) {
+	at := len(s.held)
+	s.held += piece
+	for i := at; i < len(s.held); i++ {
+		if s.held[i] != '\n' {
+			continue
+		}
+		if s.line == 0 && s.lead != "" || !keyLine(strings.TrimRight(s.held[s.line:i], "\r")) {
+			s.keys = i + 1
+		}
+		s.line, s.suggests, s.recent = i+1, false, ""
+	}
+	text := s.recent + s.held[max(at, s.line):]
+	s.suggests = s.suggests || suggestive.MatchString(text)
+	s.recent = text[max(0, len(text)-longestSuggestive):]
+}
 
 // safeCut is how much of held no later text can make a part of a secret.
 func (s *Stream) safeCut() int {
-	line := strings.LastIndexByte(s.held, '\n') + 1
+	line := s.line
 	cut := line
 	if begin := keyBegin.FindAllStringIndex(s.held, -1); begin != nil {
 		// A key that has not ended is held whole, with the line that it begins in:
@@ -52,17 +79,19 @@ func (s *Stream) safeCut() int {
 			return min(cut, strings.LastIndexByte(s.held[:last[0]], '\n')+1)
 		}
 	}
+	// Lines that can be a key's may turn out to be one, by its end.
+	if s.keys < line && len(s.held)-s.keys < maxHeld {
+		if begun, _, _ := strings.Cut(s.held[line:], "-"); begun == "" || keyLine(begun) {
+			return min(cut, s.keys)
+		}
+	}
 	longest := s.r.Longest()
 	if longest > 0 && len(s.held)-cut < longest {
 		cut = max(0, min(cut, len(s.held)-longest)) // a known value may hold line breaks
 		cut = strings.LastIndexByte(s.held[:cut], '\n') + 1
 	}
 	rest := s.held[line:]
-	whole := s.lead + rest
-	if line > 0 {
-		whole = rest
-	}
-	if cut == line && !suggestive.MatchString(whole) && len(rest) > Lag+longest {
+	if cut == line && !s.suggests && len(rest) > Lag+longest {
 		// In prose, cut between two words of letters.
 		for i := len(rest) - Lag - longest; i > 1; i-- {
 			if rest[i] == ' ' && letter(rest[i-1]) && i+1 < len(rest) && letter(rest[i+1]) && lower(rest[i+1]) {
@@ -96,7 +125,7 @@ func (s *Stream) emit(n int) string {
 	line := whole[:to]
 	line = line[strings.LastIndexByte(line, '\n')+1:]
 	s.lead = line[max(0, len(line)-maxHeld/16):]
-	s.held = s.held[n:]
+	s.held, s.line, s.keys = s.held[n:], max(0, s.line-n), max(0, s.keys-n)
 	return out
 }
 
