@@ -239,17 +239,23 @@ func (tab *Tab) Follow(selector string) {
 	tab.load(tab.click(selector))
 }
 
+// click waits for the element: on a busy machine a page takes its time to show
+// what an earlier click has opened.
 func (tab *Tab) click(selector string) chromedp.Action[chromedp.Void] {
 	tab.t.Helper()
-	at := Eval[[]float64](tab, fmt.Sprintf(`(() => {
+	find := fmt.Sprintf(`(() => {
 		const e = [...document.querySelectorAll(%q)].find((e) => e.checkVisibility());
 		if (!e) return null;
 		e.scrollIntoView({ block: "center" });
 		const r = e.getBoundingClientRect();
 		return [r.x + r.width / 2, r.y + r.height / 2];
-	})()`, selector))
-	if len(at) != 2 {
-		tab.t.Fatalf("%s %s: nothing visible matches %s", tab.look, tab.Path(), selector)
+	})()`, selector)
+	at := Eval[[]float64](tab, find)
+	for began := time.Now(); len(at) != 2; at = Eval[[]float64](tab, find) {
+		if time.Since(began) > patience {
+			tab.t.Fatalf("%s %s: nothing visible matches %s", tab.look, tab.Path(), selector)
+		}
+		<-time.After(20 * time.Millisecond)
 	}
 	return chromedp.MouseClickXY(at[0], at[1])
 }
