@@ -101,11 +101,13 @@ type step struct {
 	n   int    // of an element
 }
 
-// rawMember is one of an object's: its key, and where it was written to.
-type rawMember struct {
-	key      []byte
-	from, to int
-}
+// rawMember is where one of an object's members was written: its key, in quotes,
+// from from to colon, and all of it to to.
+type rawMember struct{ from, colon, to int }
+
+// key is the key as it is written. A key is written in one way only, so that two
+// are the same if they are written the same.
+func (m rawMember) key(out []byte) []byte { return out[m.from+1 : m.colon-1] }
 
 func (w *canonicalWriter) where() string {
 	var b strings.Builder
@@ -138,8 +140,7 @@ func (w *canonicalWriter) value(i, depth int) (int, error) {
 	case '{':
 		return w.object(i, depth)
 	case '"':
-		_, end := w.text(i)
-		return end, nil
+		return w.text(i), nil
 	}
 	end := i
 	for end < len(w.doc) && strings.IndexByte(",]} \n\t\r", w.doc[end]) < 0 {
@@ -179,16 +180,18 @@ func (w *canonicalWriter) object(i, depth int) (int, error) {
 		if len(w.members) > first {
 			w.out = append(w.out, ',')
 		}
-		from := len(w.out)
-		key, end := w.text(i)
+		m := rawMember{from: len(w.out)}
+		end := w.text(i)
+		m.colon = len(w.out)
 		w.out = append(w.out, ':')
 		end, err := w.value(w.skip(w.skip(end)+1), depth+1) // over the colon
 		if err != nil {
-			w.path = append(w.path, step{key: key})
+			w.path = append(w.path, w.stepOf(m, w.out))
 			return 0, err
 		}
-		sorted = sorted && (len(w.members) == first || bytes.Compare(w.members[len(w.members)-1].key, key) < 0)
-		w.members = append(w.members, rawMember{key, from, len(w.out)})
+		m.to = len(w.out)
+		sorted = sorted && (len(w.members) == first || bytes.Compare(w.members[len(w.members)-1].key(w.out), m.key(w.out)) < 0)
+		w.members = append(w.members, m)
 		if i = w.skip(end); w.doc[i] == ',' {
 			i = w.skip(i + 1)
 		}
@@ -203,37 +206,42 @@ func (w *canonicalWriter) object(i, depth int) (int, error) {
 }
 
 // text writes the string that begins at i as all of its spellings are written,
-// and returns what it says and where it ends.
-func (w *canonicalWriter) text(i int) (text []byte, end int) {
+// and returns where it ends.
+func (w *canonicalWriter) text(i int) int {
 	end, plain := stringEnd(w.doc, i)
 	quoted := w.doc[i:end]
-	if plain {
-		w.out = append(w.out, quoted...)
-		return quoted[1 : len(quoted)-1], end
+	if !plain {
+		if text, err := textOf(quoted); err == nil { // it can't fail: the document is valid
+			quoted = jsonString(string(text))
+		}
 	}
-	text, err := textOf(quoted)
-	if err != nil { // cannot be: the document is valid
-		w.out = append(w.out, quoted...)
-		return quoted, end
-	}
-	w.out = append(w.out, jsonString(string(text))...)
-	return text, end
+	w.out = append(w.out, quoted...)
+	return end
+}
+
+// stepOf is the step to a member that was written to out.
+func (w *canonicalWriter) stepOf(m rawMember, out []byte) step {
+	key, _ := textOf(out[m.from:m.colon]) // it is valid
+	return step{key: append([]byte{}, key...)}
 }
 
 // sort puts what was written of an object from begin on in the order of its keys.
 func (w *canonicalWriter) sort(begin int, members []rawMember) error {
-	slices.SortFunc(members, func(a, b rawMember) int { return bytes.Compare(a.key, b.key) })
 	w.spare = append(w.spare[:0], w.out[begin:]...)
+	for i := range members {
+		members[i].from, members[i].colon, members[i].to = members[i].from-begin, members[i].colon-begin, members[i].to-begin
+	}
+	slices.SortFunc(members, func(a, b rawMember) int { return bytes.Compare(a.key(w.spare), b.key(w.spare)) })
 	w.out = w.out[:begin+1]
 	for n, m := range members {
 		if n > 0 {
-			if bytes.Equal(m.key, members[n-1].key) {
-				w.path = append(w.path, step{key: m.key})
+			if bytes.Equal(m.key(w.spare), members[n-1].key(w.spare)) {
+				w.path = append(w.path, w.stepOf(m, w.spare))
 				return errTwice
 			}
 			w.out = append(w.out, ',')
 		}
-		w.out = append(w.out, w.spare[m.from-begin:m.to-begin]...)
+		w.out = append(w.out, w.spare[m.from:m.to]...)
 	}
 	w.out = append(w.out, '}')
 	return nil
