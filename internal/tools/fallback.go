@@ -12,7 +12,7 @@ import (
 // failure is the one to tell.
 func (w *work) fallback(ctx context.Context, f *Failure) (o Outcome, ok bool) {
 	spec := w.e.spec
-	if spec.Fallback == nil || w.plan.Effect != EffectRead || !f.full().Type.Outage() || ctx.Err() != nil || time.Now().After(w.until) {
+	if spec.Fallback == nil || w.plan.Effect != EffectRead || !f.full().Type.Outage() || ctx.Err() != nil || !time.Now().Before(w.until) {
 		return o, false
 	}
 	w.run = w.run.next() // what the tool wrote before it failed is no part of this answer
