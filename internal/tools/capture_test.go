@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,6 +38,27 @@ func TestCaptureKeepsHeadAndTail(t *testing.T) {
 			t.Fatalf("lost %d of %d", got.Lost, len(all))
 		}
 	})
+}
+
+// However often the tail has gone round, it is what came last.
+// R: L5
+func TestTheTailOfACaptureIsWhatCameLast(t *testing.T) {
+	t.Parallel()
+	var all []byte
+	for n := range 400_000 {
+		all = fmt.Appendf(all, "%07d\n", n) // no part is like another
+	}
+	for _, piece := range []int{7_001, 100_003, 500_009} {
+		var c Capture
+		for at := 0; at < len(all); at += piece {
+			end := min(at+piece, len(all))
+			_, _ = c.Write(all[at:end])
+			got := c.Read()
+			if !bytes.HasPrefix(all, got.Head) || !bytes.HasSuffix(all[:end], got.Tail) || got.Lost > 0 && len(got.Tail) != CaptureTail {
+				t.Fatalf("after %d bytes in pieces of %d: not the head and the tail", end, piece)
+			}
+		}
+	}
 }
 
 // R: L5
