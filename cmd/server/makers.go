@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -24,7 +23,11 @@ type toolMaker func(context.Context, definition.Version) (tools.Tool, error)
 func (b *toolbox) makers() map[string]toolMaker {
 	all := map[string]toolMaker{
 		"query_db":     b.queryDB,
-		"read_file":    b.readFile,
+		"read_file":    b.inWorkspace(builtin.ReadFile),
+		"write_file":   b.inWorkspace(builtin.WriteFile),
+		"edit_file":    b.inWorkspace(builtin.EditFile),
+		"glob":         b.inWorkspace(builtin.Glob),
+		"grep":         b.inWorkspace(builtin.Grep),
 		"http_request": b.httpRequest,
 		"send_email":   b.sendEmail,
 	}
@@ -49,18 +52,16 @@ func (b *toolbox) queryDB(ctx context.Context, v definition.Version) (tools.Tool
 	return builtin.QueryDB(name, pool)
 }
 
-// readFile reads in the agent's own folder, which is made empty if there is
-// none.
-func (b *toolbox) readFile(_ context.Context, v definition.Version) (tools.Tool, error) {
-	dir := b.workspace(v.Slug)
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, err
+// inWorkspace makes a tool that works on files: each agent has a folder, and each
+// of its sessions a copy of it.
+func (b *toolbox) inWorkspace(make func(*builtin.Workspaces) (tools.Tool, error)) toolMaker {
+	return func(_ context.Context, v definition.Version) (tools.Tool, error) {
+		spaces, err := builtin.NewWorkspaces(b.workspace(v.Slug), filepath.Join(b.dataDir, "sessions"))
+		if err != nil {
+			return nil, err
+		}
+		return make(spaces)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	return builtin.ReadFile(root)
 }
 
 func (b *toolbox) workspace(slug string) string { return filepath.Join(b.dataDir, "workspaces", slug) }

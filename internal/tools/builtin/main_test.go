@@ -29,7 +29,12 @@ func newBench(t testing.TB, tool tools.Tool, err error) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg, err := tools.NewRegistry(tool)
+	return newBenchOf(t, tool)
+}
+
+func newBenchOf(t testing.TB, list ...tools.Tool) *bench {
+	t.Helper()
+	reg, err := tools.NewRegistry(list...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"baton/internal/tools"
@@ -47,10 +43,9 @@ type readFileArgs struct {
 	Limit  int    `json:"limit"`
 }
 
-// ReadFile is the tool read_file on a directory. No path and no link leads out
-// of root: the kernel resolves each step inside it.
-func ReadFile(root *os.Root) (tools.Tool, error) {
-	r := &readFile{root}
+// ReadFile is the tool read_file in the workspaces of an agent.
+func ReadFile(workspaces *Workspaces) (tools.Tool, error) {
+	r := &readFile{workspaces}
 	spec := tools.Spec{
 		Name: "read_file", Version: "1", Description: strings.TrimSpace(readFileText),
 		Words: map[string]tools.Words{
@@ -71,29 +66,19 @@ func ReadFile(root *os.Root) (tools.Tool, error) {
 	return tools.Func(spec, r.run)
 }
 
-type readFile struct{ root *os.Root }
+type readFile struct{ workspaces *Workspaces }
 
-func (r *readFile) run(_ context.Context, a readFileArgs) (tools.Output, error) {
-	name, err := r.inside(a.Path)
+func (r *readFile) run(ctx context.Context, a readFileArgs) (tools.Output, error) {
+	folder, err := r.workspaces.forReading(ctx)
 	if err != nil {
 		return tools.Output{}, err
 	}
-	// Without NONBLOCK, opening a pipe would wait for a writer.
-	f, err := r.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	defer folder.close()
+	f, info, err := folder.open(a.Path)
 	if err != nil {
-		return tools.Output{}, r.explain(a.Path, name, err)
+		return tools.Output{}, err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return tools.Output{}, err
-	}
-	if info.IsDir() {
-		return tools.Output{}, r.directory(a.Path, name)
-	}
-	if !info.Mode().IsRegular() {
-		return tools.Output{}, tools.Fail(tools.InvalidArguments, fmt.Sprintf("%q is no regular file (%s).", a.Path, info.Mode().Type()), "Name a file.")
-	}
 	sample := make([]byte, 8000)
 	n, err := io.ReadFull(f, sample)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -107,75 +92,6 @@ func (r *readFile) run(_ context.Context, a readFileArgs) (tools.Output, error) 
 		limit = readLines
 	}
 	return readText(io.MultiReader(bytes.NewReader(sample[:n]), f), a.Offset, limit, info.Size())
-}
-
-// inside refuses what can't be a path in the workspace, with its reason.
-func (r *readFile) inside(p string) (string, error) {
-	if strings.ContainsRune(p, 0) {
-		return "", tools.Fail(tools.InvalidArguments, "The path holds a NUL character.", "Write the path without it.")
-	}
-	name := path.Clean(p)
-	if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") {
-		return "", outside(p)
-	}
-	return name, nil
-}
-
-func outside(p string) *tools.Failure {
-	f := tools.Fail(tools.PermissionDenied, fmt.Sprintf("%q leads out of the workspace.", clipPath(p)), "Use a path inside the workspace, relative to it.")
-	f.Causes = []string{"Only files of the workspace can be read."}
-	return f
-}
-
-// explain says what is there instead.
-func (r *readFile) explain(p, name string, err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok && strings.Contains(pe.Err.Error(), "escapes") {
-		return outside(p)
-	}
-	f := tools.Classify(err)
-	f.Message = fmt.Sprintf("%q could not be read: %s.", clipPath(p), reason(err))
-	if !errors.Is(err, fs.ErrNotExist) {
-		return f
-	}
-	dir := path.Dir(name)
-	for dir != "." {
-		if info, err := r.root.Stat(dir); err == nil && info.IsDir() {
-			break
-		}
-		dir = path.Dir(dir)
-	}
-	entries := r.list(dir)
-	f.Message = fmt.Sprintf("There is no file %q.", clipPath(p))
-	f.Hint = []string{"Use a file that exists; context.files lists those of context.directory."}
-	f.With("directory", dir).With("files", first(entries))
-	if near := tools.Nearest(path.Base(name), entries); near != "" {
-		f.Message += fmt.Sprintf(" The nearest is %q.", path.Join(dir, near))
-		f.With("nearest", path.Join(dir, near))
-	}
-	return f
-}
-
-func (r *readFile) directory(p, name string) error {
-	return tools.Fail(tools.InvalidArguments, fmt.Sprintf("%q is a directory.", clipPath(p)), "Name a file in it; context.files lists them.").With("files", first(r.list(name)))
-}
-
-// list are the names in a directory, at most 500.
-func (r *readFile) list(dir string) []string {
-	d, err := r.root.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = d.Close() }()
-	entries, _ := d.ReadDir(500) // names for a hint: some are enough
-	names := make([]string, 0, len(entries))
-	for _, e := range entries {
-		n := e.Name()
-		if e.IsDir() {
-			n += "/"
-		}
-		names = append(names, n)
-	}
-	return names
 }
 
 func describeFile(f io.Reader, sample []byte, size int64) (tools.Output, error) {
@@ -270,18 +186,4 @@ func nextLine(r *bufio.Reader) (line string, more bool, err error) {
 		}
 		return text, more, err
 	}
-}
-
-func reason(err error) string {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err.Error()
-	}
-	return err.Error()
-}
-
-func clipPath(p string) string {
-	if r := []rune(p); len(r) > 200 {
-		return string(r[:100]) + "..." + string(r[len(r)-80:])
-	}
-	return p
 }

@@ -45,12 +45,11 @@ func workspace(t *testing.T) (dir string, b *bench) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(dir)
+	spaces, err := builtin.NewWorkspaces(dir, filepath.Join(base, "sessions"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = root.Close() })
-	tool, err := builtin.ReadFile(root)
+	tool, err := builtin.ReadFile(spaces)
 	return dir, newBench(t, tool, err)
 }
 
@@ -114,7 +113,7 @@ func TestReadFileSaysWhatIsThere(t *testing.T) {
 		"pipe":                  `no regular file`,
 		"pic.png":               `image/png`,
 		"odd.txt":               "␀red",
-		"round":                 `could not be read`,
+		"round":                 `could not be opened`,
 	} {
 		if got := b.call(t.Context(), "read_file", m{"path": name}).Result.ForModel(); !strings.Contains(got, want) || strings.Contains(got, dir) {
 			t.Errorf("%s: want %s in %s", name, want, got)
