@@ -48,6 +48,14 @@ type Command struct {
 	Output io.Writer     // nil: dropped. Each writer is called by one goroutine at a time
 	Errors io.Writer     // nil: where Output goes, in the order in which it is written
 	Grace  time.Duration // between asking it to end and ending it; 0 is DefaultGrace
+	// User is who it runs as, by number, with a group of the same number and no
+	// other. 0 is this process's user; only root can be another.
+	User uint32
+	// Memory is how much it and everything that it started may use together, in
+	// bytes; with more all of it is ended. 0 is no limit. It is looked at a few times
+	// a second, so for a moment it can be more; where it can't be looked at, nothing
+	// is limited.
+	Memory int64
 }
 
 // Exit is how a program ended.
@@ -57,6 +65,8 @@ type Exit struct {
 	Signal syscall.Signal // that ended it; 0: it exited
 	// Stopped says that it was made to end, because the context did.
 	Stopped bool
+	// OverMemory says that it was made to end, because it used too much memory.
+	OverMemory bool
 	// LeftBehind says that it ended by itself and children of it were ended then.
 	// It is known of a process group only; a namespace ends them silently.
 	LeftBehind bool
@@ -64,11 +74,13 @@ type Exit struct {
 }
 
 // OK says that the program ended by itself and well.
-func (e Exit) OK() bool { return e.Code == 0 && e.Signal == 0 && !e.Stopped }
+func (e Exit) OK() bool { return e.Code == 0 && e.Signal == 0 && !e.Stopped && !e.OverMemory }
 
 // String says how it ended, for a message.
 func (e Exit) String() string {
 	switch {
+	case e.OverMemory:
+		return "ended for its use of memory"
 	case e.Stopped:
 		return fmt.Sprintf("stopped after %s", e.Took.Round(time.Millisecond))
 	case e.Signal != 0:
@@ -102,7 +114,7 @@ func run(ctx context.Context, c Command, t *tree) (Exit, error) {
 	}
 	cmd := &exec.Cmd{
 		Path: path, Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Env: append(append([]string{}, c.Env...), t.environment()...),
-		Stdin: c.Input, Stdout: c.Output, Stderr: c.Errors, SysProcAttr: t.attributes(), WaitDelay: drain,
+		Stdin: c.Input, Stdout: c.Output, Stderr: c.Errors, SysProcAttr: t.attributesAs(c.User), WaitDelay: drain,
 	}
 	if c.Errors == nil {
 		cmd.Stderr = c.Output
@@ -114,25 +126,11 @@ func run(ctx context.Context, c Command, t *tree) (Exit, error) {
 	if err := <-running; err != nil {
 		return Exit{}, fmt.Errorf("run %s: %w", c.Path, err)
 	}
-	stopped := false
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		stopped = true
-		t.signal(syscall.SIGTERM)
-		grace := time.NewTimer(c.Grace)
-		select {
-		case err = <-ended:
-		case <-grace.C:
-			t.signal(syscall.SIGKILL)
-			err = <-ended
-		}
-		grace.Stop()
-	}
+	stopped, over, err := t.until(ctx, c, ended)
 	exit := exitOf(cmd.ProcessState)
 	// Where output is still held open though all were ended, one got away.
-	exit.LeftBehind = (t.left || errors.Is(err, exec.ErrWaitDelay)) && !stopped
-	exit.Stopped, exit.Took = stopped, time.Since(started)
+	exit.LeftBehind = (t.left || errors.Is(err, exec.ErrWaitDelay)) && !stopped && !over
+	exit.Stopped, exit.OverMemory, exit.Took = stopped, over, time.Since(started)
 	if errors.Is(err, exec.ErrWaitDelay) {
 		return exit, nil
 	}
@@ -140,6 +138,42 @@ func run(ctx context.Context, c Command, t *tree) (Exit, error) {
 		return exit, fmt.Errorf("run %s: %w", c.Path, err)
 	}
 	return exit, nil
+}
+
+// memoryLook is how often it is looked at what a tree uses.
+const memoryLook = 200 * time.Millisecond
+
+// until waits for the program's end, and brings it about when ctx ends or too much
+// memory is used.
+func (t *tree) until(ctx context.Context, c Command, ended <-chan error) (stopped, over bool, err error) {
+	var look <-chan time.Time
+	if c.Memory > 0 {
+		ticker := time.NewTicker(memoryLook)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for {
+		select {
+		case err = <-ended:
+			return false, over, err
+		case <-look:
+			if !over && t.memory() > c.Memory {
+				over = true
+				t.signal(syscall.SIGKILL)
+			}
+		case <-ctx.Done():
+			t.signal(syscall.SIGTERM)
+			grace := time.NewTimer(c.Grace)
+			defer grace.Stop()
+			select {
+			case err = <-ended:
+			case <-grace.C:
+				t.signal(syscall.SIGKILL)
+				err = <-ended
+			}
+			return true, over, err
+		}
+	}
 }
 
 func exitOf(state *os.ProcessState) Exit {

@@ -304,3 +304,40 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 }
+
+// R: L5, T6
+func TestTooMuchMemoryEndsTheWholeTree(t *testing.T) {
+	t.Parallel()
+	trees(t, func(t *testing.T, held func() *tree) {
+		// Neither program is over the limit by itself.
+		hog := `awk 'BEGIN { x = "x"; for (i = 0; i < 26; i++) x = x x; while (1) z++ }'`
+		c := shell(hog+" & "+hog, io.Discard)
+		c.Memory = 120 << 20
+		exit, err := run(t.Context(), c, held())
+		if err != nil || !exit.OverMemory || exit.OK() || exit.Stopped {
+			t.Errorf("%+v, %v", exit, err)
+		}
+		c.Memory = 10 << 30
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if exit, err := run(ctx, c, held()); err != nil || exit.OverMemory || !exit.Stopped {
+			t.Errorf("below the limit: %+v, %v", exit, err)
+		}
+	})
+}
+
+// R: T6
+func TestAProgramRunsAsAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	trees(t, func(t *testing.T, held func() *tree) {
+		var out bytes.Buffer
+		c := shell("id -u; id -g; id -G; cat /etc/shadow", &out)
+		c.Dir, c.User = "/", 65534
+		if exit, err := run(t.Context(), c, held()); err != nil || exit.Code == 0 || !strings.HasPrefix(out.String(), "65534\n65534\n65534\n") {
+			t.Errorf("%v, %v: %s", exit, err, out.String())
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -93,7 +94,27 @@ func treeOf(flags uintptr) *tree {
 	return t
 }
 
-func (t *tree) attributes() *syscall.SysProcAttr { return attributes(t.flags) }
+// attributesAs are those of a program that runs as a user; 0 is ours.
+func (t *tree) attributesAs(user uint32) *syscall.SysProcAttr {
+	a := attributes(t.flags)
+	if user != 0 {
+		a.Credential = &syscall.Credential{Uid: user, Gid: user}
+	}
+	return a
+}
+
+// memory is what the tree uses, in bytes, as far as it can be seen.
+func (t *tree) memory() (bytes int64) {
+	page := int64(os.Getpagesize())
+	for _, m := range append(t.others(), member{pid: t.pid}) {
+		statm, err := os.ReadFile(procFile(m.pid, "statm"))
+		if f := strings.Fields(string(statm)); err == nil && len(f) > 1 {
+			resident, _ := strconv.ParseInt(f[1], 10, 64) // the kernel writes numbers
+			bytes += resident * page
+		}
+	}
+	return bytes
+}
 
 func (t *tree) environment() []string {
 	if t.mark == "" {
@@ -210,8 +231,11 @@ func (t *tree) others() []member {
 }
 
 func (t *tree) marked(pid int) bool {
+	if t.mark == "" {
+		return false
+	}
 	env, err := os.ReadFile(procFile(pid, "environ"))
-	return err == nil && t.mark != "" && bytes.Contains(append(env, 0), []byte(t.mark+"\x00"))
+	return err == nil && bytes.Contains(append(env, 0), []byte(t.mark+"\x00"))
 }
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }

@@ -27,7 +27,16 @@ type tree struct {
 
 func newTree() *tree { return &tree{} }
 
-func (t *tree) attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+func (t *tree) attributesAs(user uint32) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true}
+	if user != 0 {
+		a.Credential = &syscall.Credential{Uid: user, Gid: user}
+	}
+	return a
+}
+
+// memory can't be looked at here.
+func (t *tree) memory() int64 { return 0 }
 
 func (t *tree) environment() []string { return nil }
 
