@@ -104,6 +104,7 @@ type Captured struct {
 	TotalLines int64
 	Lost       int64  // bytes between Head and Tail that are gone
 	Digest     []byte // SHA-256 of all of it, if it is no text and does not stand in Head
+	ErrorsFrom int64  // the line from which on it is standard error; 0: none of it is
 }
 
 // Read is a copy of what is held.

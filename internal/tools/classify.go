@@ -258,6 +258,12 @@ func fromExit(exit *exec.ExitError) *Failure {
 	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		code = 128 + int(ws.Signal())
 	}
+	return FromExitCode(code)
+}
+
+// FromExitCode is the failure that a program's exit code stands for: 128 and the
+// signal's number where a signal ended it.
+func FromExitCode(code int) *Failure {
 	row, ok := exitTable[code]
 	if !ok {
 		row = verdictRow{t: ExecutionError, retryable: RetryMaybe, origin: OriginTool, what: "the command failed"}

@@ -117,6 +117,9 @@ func (p presenter) output(out Output, got Captured) (ready Output, kept string) 
 	}
 	s, all := p.brought().captured(got)
 	ready.Data = jsonString(s.text)
+	if about := got.aboutErrors(); about != "" {
+		ready.Notices = append(ready.Notices, about)
+	}
 	if s.cut != nil {
 		ready.Truncated = s.cut
 		ready.Notices = append(ready.Notices, p.howToReadOn(s.notice, s.cut))
@@ -185,6 +188,9 @@ func (p presenter) failure(f *Failure, got Captured) (ready *Failure, kept strin
 		} else {
 			s, all := p.brought().captured(got)
 			context["output"] = s.text
+			if about := got.aboutErrors(); about != "" {
+				context["standard_error"] = about
+			}
 			if s.cut != nil {
 				context["output_cut"] = p.howToReadOn(s.notice, s.cut)
 				kept = all

@@ -38,6 +38,7 @@ type runKey struct{}
 type run struct {
 	Running
 	out      Capture
+	errs     Capture
 	log      callLog
 	redactor *redact.Redactor   // of what goes to the log; nil is none
 	fail     context.CancelFunc // ends the attempt
@@ -77,6 +78,7 @@ func (r *run) close() {
 	defer r.mu.Unlock()
 	r.closed = true
 	r.out.Close()
+	r.errs.Close()
 }
 
 func (r *run) crash(f *Failure) {

@@ -126,7 +126,7 @@ func (w *work) classify(end ended, took time.Duration) (f *Failure) {
 // has nothing else.
 func (w *work) seen(out Output) Output {
 	if out.Data == nil && out.Text == "" {
-		got := w.run.out.Read()
+		got := w.wrote()
 		out.Text = string(got.Head) + string(got.Tail)
 	}
 	return out
@@ -202,7 +202,7 @@ func (w *work) succeeded(out Output) (o Outcome) {
 			o = w.outcome(succeed(blank, w.meta()), "", started)
 		}
 	}()
-	got := w.run.out.Read()
+	got := w.wrote()
 	w.fillItems(&out)
 	ready, kept := w.present.output(out, got)
 	ready.Notices = append(ready.Notices, w.notices(out)...)
@@ -347,7 +347,7 @@ func (w *work) refuse(f *Failure, why string) (o Outcome) {
 			}
 		}
 	}
-	ready, kept := w.present.failure(&c, w.run.out.Read())
+	ready, kept := w.present.failure(&c, w.wrote())
 	return w.outcome(Refuse(ready, w.meta()), kept, started)
 }
 
@@ -356,7 +356,7 @@ func (w *work) meta() Meta {
 }
 
 func (w *work) outcome(res Result, kept string, formatting time.Time) Outcome {
-	got := w.run.out.Read()
+	got := w.wrote()
 	w.phases.Format += time.Since(formatting)
 	return Outcome{
 		Result: res, Status: res.CallStatus(), Attempts: w.attempts, Kept: kept,
