@@ -16,7 +16,9 @@ import (
 	"baton/internal/postgres/embedded"
 	"baton/internal/postgres/migrate"
 	"baton/internal/problem"
+	"baton/internal/process"
 	"baton/internal/tools/breaker"
+	"baton/internal/tools/builtin"
 )
 
 func doctorCommand() *cobra.Command {
@@ -27,8 +29,11 @@ func doctorCommand() *cobra.Command {
 			unwell := false
 			for _, f := range findings {
 				mark := "ok  "
-				if f.err != nil {
+				switch {
+				case f.err != nil:
 					mark, unwell = "MEND", true
+				case f.note:
+					mark = "note"
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s  %s%s\n", mark, f.subject, f.detail)
 				if f.err != nil {
@@ -45,6 +50,7 @@ func doctorCommand() *cobra.Command {
 
 type finding struct {
 	subject, detail string
+	note            bool // what is missing is needed by some only
 	err             error
 }
 
@@ -55,6 +61,7 @@ func examine(cmd *cobra.Command) []finding {
 	if err != nil {
 		return findings
 	}
+	findings = append(findings, examineSandbox())
 	if url := c.databaseURL(); url != "" {
 		return append(findings, examineDatabase(cmd.Context(), "database", url)...)
 	}
@@ -67,6 +74,15 @@ func examine(cmd *cobra.Command) []finding {
 		}
 	}
 	return findings
+}
+
+// examineSandbox says whether the tool shell can run anything here.
+func examineSandbox() finding {
+	f := finding{subject: "sandbox", detail: fmt.Sprintf(": bubblewrap; programs are held together by a %s", process.Held())}
+	if _, err := builtin.FindSandbox(); err != nil {
+		f.detail, f.note = fmt.Sprintf(": none, so the tool shell refuses to run commands (%s)", err), true
+	}
+	return f
 }
 
 func from(place string) string {

@@ -28,6 +28,7 @@ func (b *toolbox) makers() map[string]toolMaker {
 		"edit_file":    b.inWorkspace(builtin.EditFile),
 		"glob":         b.inWorkspace(builtin.Glob),
 		"grep":         b.inWorkspace(builtin.Grep),
+		"shell":        b.inWorkspace(builtin.Shell),
 		"http_request": b.httpRequest,
 		"send_email":   b.sendEmail,
 	}

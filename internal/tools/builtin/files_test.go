@@ -23,7 +23,7 @@ func (d *desk) said(tool string, args any, status tools.Status, parts ...string)
 	}
 	for _, part := range parts {
 		if !strings.Contains(got, part) {
-			d.t.Errorf("%s %v: want %s in %.2000s", tool, args, part, got)
+			d.t.Errorf("%s %v: want %s in %s", tool, args, part, got)
 		}
 	}
 }
