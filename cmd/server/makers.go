@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"baton/internal/definition"
@@ -14,6 +15,7 @@ import (
 	"baton/internal/safehttp"
 	"baton/internal/tools"
 	"baton/internal/tools/builtin"
+	"baton/internal/tools/httpcall"
 )
 
 // toolMaker binds a tool to what an agent may use.
@@ -30,6 +32,7 @@ func (b *toolbox) makers() map[string]toolMaker {
 		"grep":         b.inWorkspace(builtin.Grep),
 		"shell":        b.inWorkspace(builtin.Shell),
 		"http_request": b.httpRequest,
+		"web_fetch":    b.webFetch,
 		"send_email":   b.sendEmail,
 	}
 	maps.Copy(all, b.more)
@@ -69,31 +72,61 @@ func (b *toolbox) workspace(slug string) string { return filepath.Join(b.dataDir
 
 // okWithError is how a failure looks that comes with a good status, in the
 // hosts of this installation: an object with "error" in it.
-var okWithError = []builtin.ErrorBody{{Field: "/error"}}
+var okWithError = []httpcall.ErrorBody{{Field: "/error"}}
 
-func (b *toolbox) httpRequest(ctx context.Context, v definition.Version) (tools.Tool, error) {
-	var hosts []builtin.HTTPHost
+// client reaches the hosts of an agent.
+func (b *toolbox) client(ctx context.Context, v definition.Version, o httpcall.Options) (*httpcall.Client, error) {
+	var hosts []httpcall.Host
 	for _, name := range v.Agent.Hosts {
-		known := b.installation.Hosts[name]
-		host := builtin.HTTPHost{
-			Host:       safehttp.Host{Name: name, Address: known.Address, AllowPrivate: known.AllowPrivate},
-			HonoursKey: known.HonoursIdempotencyKey, Errors: okWithError,
+		if name == definition.AnyHost {
+			continue
 		}
-		if known.Auth.Header != "" {
-			values, err := b.secrets.Values(ctx)
-			if err != nil {
-				return nil, err
-			}
-			value, ok := values[known.Auth.Secret]
-			if !ok {
-				return nil, fmt.Errorf("host %s needs the secret %q; set it with: server secret set %s", name, known.Auth.Secret, known.Auth.Secret)
-			}
-			host.Header = map[string]string{known.Auth.Header: value}
+		host, err := b.host(ctx, name)
+		if err != nil {
+			return nil, err
 		}
 		hosts = append(hosts, host)
 	}
-	t, _, err := builtin.HTTPRequest(hosts)
-	return t, err
+	return httpcall.New(hosts, o)
+}
+
+// host is a host as the installation knows it, with its credentials.
+func (b *toolbox) host(ctx context.Context, name string) (httpcall.Host, error) {
+	known := b.installation.Hosts[name]
+	host := httpcall.Host{
+		Host:       safehttp.Host{Name: name, Address: known.Address, AllowPrivate: known.AllowPrivate},
+		HonoursKey: known.HonoursIdempotencyKey, Errors: okWithError,
+	}
+	if known.Auth.Header == "" {
+		return host, nil
+	}
+	values, err := b.secrets.Values(ctx)
+	if err != nil {
+		return host, err
+	}
+	value, ok := values[known.Auth.Secret]
+	if !ok {
+		return host, fmt.Errorf("host %s needs the secret %q; set it with: server secret set %s", name, known.Auth.Secret, known.Auth.Secret)
+	}
+	host.Header = map[string]string{known.Auth.Header: value}
+	return host, nil
+}
+
+func (b *toolbox) httpRequest(ctx context.Context, v definition.Version) (tools.Tool, error) {
+	client, err := b.client(ctx, v, httpcall.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return builtin.HTTPRequest(client)
+}
+
+// webFetch reads pages of the agent's hosts, or of any where it says so.
+func (b *toolbox) webFetch(ctx context.Context, v definition.Version) (tools.Tool, error) {
+	client, err := b.client(ctx, v, httpcall.Options{Public: slices.Contains(v.Agent.Hosts, definition.AnyHost)})
+	if err != nil {
+		return nil, err
+	}
+	return builtin.WebFetch(client)
 }
 
 // sendEmail delivers to the mail server of the installation.

@@ -16,20 +16,25 @@ type Agent struct {
 	// Model is provider/model: scripted/duplicate-charge. See Providers.
 	Model string `json:"model"`
 	// Playbook is the path as written; the text is in the version.
-	Playbook     string            `json:"playbook,omitempty"`
-	Instructions string            `json:"instructions,omitempty"`
-	Tools        []string          `json:"tools"`
-	DataSource   string            `json:"data_source,omitempty"` // what query_db reads
-	Hosts        []string          `json:"hosts,omitempty"`       // what http_request reaches
-	Secrets      []string          `json:"secrets,omitempty"`
-	MCPServers   []string          `json:"mcp_servers,omitempty"`
-	Permission   permission.Policy `json:"permission"`
-	Budgets      Budgets           `json:"budgets"`
-	Escalation   Escalation        `json:"escalation"`
-	Data         DataPolicy        `json:"data"`
-	Language     string            `json:"language"`
-	Retention    Retention         `json:"retention"`
+	Playbook     string   `json:"playbook,omitempty"`
+	Instructions string   `json:"instructions,omitempty"`
+	Tools        []string `json:"tools"`
+	DataSource   string   `json:"data_source,omitempty"` // what query_db reads
+	// Hosts are what http_request reaches, and web_fetch; to the latter AnyHost
+	// gives all public ones.
+	Hosts      []string          `json:"hosts,omitempty"`
+	Secrets    []string          `json:"secrets,omitempty"`
+	MCPServers []string          `json:"mcp_servers,omitempty"`
+	Permission permission.Policy `json:"permission"`
+	Budgets    Budgets           `json:"budgets"`
+	Escalation Escalation        `json:"escalation"`
+	Data       DataPolicy        `json:"data"`
+	Language   string            `json:"language"`
+	Retention  Retention         `json:"retention"`
 }
+
+// AnyHost among an agent's hosts stands for all at public addresses.
+const AnyHost = "*"
 
 // Scripted says whether the agent's model is its playbook.
 func (a Agent) Scripted() bool { return strings.HasPrefix(a.Model, scriptedProvider+"/") }

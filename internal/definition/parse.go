@@ -72,7 +72,7 @@ var (
 	toolForm     = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	ruleToolForm = regexp.MustCompile(`^([a-zA-Z0-9_-]{1,64}|\*)$`)
 	nameForm     = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,62}$`)
-	hostForm     = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?(:[0-9]{1,5})?$`)
+	hostForm     = regexp.MustCompile(`^(\*|([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?(:[0-9]{1,5})?)$`)
 	reasonForm   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 	expiryForm   = regexp.MustCompile(`^(fail|continue|reject|option:[A-Za-z0-9_-]+)$`)
 	languageForm = regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)

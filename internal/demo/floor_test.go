@@ -22,6 +22,7 @@ import (
 	"baton/internal/safehttp"
 	"baton/internal/tools"
 	"baton/internal/tools/builtin"
+	"baton/internal/tools/httpcall"
 )
 
 // floor is where an agent works: the real tools, through the harness's own
@@ -98,10 +99,14 @@ func newFloor(t *testing.T, db *pgxpool.Pool, url, agent string) *floor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, _, err := builtin.HTTPRequest([]builtin.HTTPHost{
+	client, err := httpcall.New([]httpcall.Host{
 		{Host: safehttp.Host{Name: PortalHost, Address: portal, AllowPrivate: true}},
 		{Host: safehttp.Host{Name: CarrierHost, Address: carrier, AllowPrivate: true}},
-	})
+	}, httpcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := builtin.HTTPRequest(client)
 	if err != nil {
 		t.Fatal(err)
 	}

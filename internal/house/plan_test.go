@@ -45,9 +45,10 @@ var plan = map[string][]string{
 
 	// Tools, and what keeps them safe. A tool that talks to a person is the
 	// agent's: nothing here knows sessions.
-	"tools/builtin":  {"tools", "permission", "safehttp", "process", "mail", "redact", "clean", "secrets", "markdown", "postgres", "id", "problem"},
+	"tools/builtin":  {"tools", "tools/httpcall", "permission", "safehttp", "process", "mail", "redact", "clean", "secrets", "markdown", "postgres", "id", "problem"},
 	"tools/mcp":      {"tools", "permission", "safehttp", "process", "redact", "clean", "secrets", "id", "problem"},
-	"tools/declared": {"tools", "permission", "safehttp", "redact", "clean", "secrets", "id", "problem"},
+	"tools/declared": {"tools", "tools/httpcall", "permission", "safehttp", "redact", "clean", "secrets", "id", "problem"},
+	"tools/httpcall": {"tools", "safehttp", "redact"},
 	"tools/drill":    {"tools", "id", "problem"},
 	"tools/breaker":  {"tools", "auth", "postgres", "problem"}, // people reset it
 	"tools":          {"permission", "safehttp", "redact", "clean", "secrets", "telemetry", "postgres", "id", "problem"},
@@ -82,9 +83,9 @@ var forTests = []string{"postgres/pgtest", "web/browsertest"}
 
 // testsMay is what the tests of a room use beside what lies below it.
 var testsMay = map[string][]string{
-	"agent": {"llm/scripted"},                                                                     // its model
-	"demo":  {"llm", "llm/scripted", "tools/builtin", "mail", "safehttp", "permission", "redact"}, // they play the sample playbooks on real tools
-	"house": {"definition", "llm/scripted"},                                                       // they read the examples in docs/
+	"agent": {"llm/scripted"},                                                                                       // its model
+	"demo":  {"llm", "llm/scripted", "tools/builtin", "tools/httpcall", "mail", "safehttp", "permission", "redact"}, // they play the sample playbooks on real tools
+	"house": {"definition", "llm/scripted"},                                                                         // they read the examples in docs/
 }
 
 // never are the ways that must not exist, however long: from the first of a
@@ -161,7 +162,7 @@ var doors = []door{
 	// The harness classifies what Postgres says of a tool's work.
 	{path: "github.com/jackc/pgx/v5/pgconn", rooms: append([]string{"tools"}, withSQL...), tests: []string{"..."}},
 	{path: "database/sql"}, // one way to the database; migrate has a bridge of pgx's own
-	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools", "tools/builtin", "tools/mcp", "tools/declared", "llm/anthropic", "llm/openai", "notify", "demo"}, tests: []string{"..."}},
+	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools", "tools/builtin", "tools/httpcall", "tools/mcp", "tools/declared", "llm/anthropic", "llm/openai", "notify", "demo"}, tests: []string{"..."}},
 	{path: "log", rooms: []string{}}, // log/slog has a longer path
 	{path: "log/slog", rooms: []string{"..."}, tests: []string{"..."}},
 	{path: "unsafe"},

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -104,6 +105,15 @@ func Nearest(name string, names []string) string { return nearest(name, names) }
 
 // SomeNames is a list of names for a message: at most ten, and a count of the rest.
 func SomeNames(names []string) string { return some(names) }
+
+// FirstNames are at most 40 names for a failure's context, and a count of the rest.
+func FirstNames(names []string) []string {
+	const most = 40
+	if len(names) <= most {
+		return names
+	}
+	return append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", len(names)-most))
+}
 
 // some is a list of names for a message: at most ten, and a count of the rest.
 func some(names []string) string {

@@ -5,18 +5,15 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
 
-	"baton/internal/redact"
-	"baton/internal/safehttp"
 	"baton/internal/tools"
+	"baton/internal/tools/httpcall"
 )
 
 //go:embed http_request.md
@@ -45,36 +42,9 @@ type httpArgs struct {
 	Body    *string                    `json:"body"`
 }
 
-// HTTPHost is one host that http_request may reach.
-type HTTPHost struct {
-	safehttp.Host
-	// HonoursKey says that the host does the work of an Idempotency-Key once, so
-	// that writes to it may be repeated with the same key.
-	HonoursKey bool
-	// Errors say how a failure looks that comes with a good status.
-	Errors []ErrorBody
-}
-
-// HTTPRequest is the tool http_request on a list of hosts; see safehttp for what
-// keeps it there. Close the client's idle connections when the tool is not
-// needed any more.
-func HTTPRequest(hosts []HTTPHost) (tools.Tool, *safehttp.Client, error) {
-	h := &httpRequest{hosts: map[string]HTTPHost{}}
-	var list []safehttp.Host
-	for _, host := range hosts {
-		list = append(list, host.Host)
-		h.hosts[host.Name] = host
-		for _, value := range host.Header {
-			h.known = append(h.known, redact.Known{Name: "credential", Value: value})
-			if _, secret, two := strings.Cut(value, " "); two {
-				h.known = append(h.known, redact.Known{Name: "credential", Value: secret}) // Bearer x
-			}
-		}
-	}
-	var err error
-	if h.client, err = safehttp.New(safehttp.Options{Hosts: list}); err != nil {
-		return nil, nil, err
-	}
+// HTTPRequest is the tool http_request on the hosts of a client.
+func HTTPRequest(client *httpcall.Client) (tools.Tool, error) {
+	h := &httpRequest{client}
 	names := h.client.Names()
 	spec := tools.Spec{
 		Name: "http_request", Version: "1", Description: strings.TrimSpace(httpRequestText) + "\n- Hosts: " + strings.Join(names, ", ") + ".",
@@ -99,8 +69,7 @@ func HTTPRequest(hosts []HTTPHost) (tools.Tool, *safehttp.Client, error) {
 			{Name: "error_in_body", Type: tools.ExecutionError, When: "status 200 with an error in the body"},
 		},
 	}
-	tool, err := tools.Func(spec, h.run)
-	return tool, h.client, err
+	return tools.Func(spec, h.run)
 }
 
 func example(names []string) json.RawMessage {
@@ -112,24 +81,7 @@ func example(names []string) json.RawMessage {
 	return b
 }
 
-type httpRequest struct {
-	hosts  map[string]HTTPHost
-	client *safehttp.Client
-	known  []redact.Known // credentials, which no service may send back
-}
-
-// host is the host that a URL leads to, if it is on the list.
-func (h *httpRequest) host(raw string) (HTTPHost, *url.URL, error) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return HTTPHost{}, nil, &safehttp.Refused{Reason: "it can't be read as a URL"}
-	}
-	found, err := h.client.Check(u)
-	if err != nil {
-		return HTTPHost{}, u, err
-	}
-	return h.hosts[found.Name], u, nil
-}
+type httpRequest struct{ client *httpcall.Client }
 
 // effect goes by method, and by whether the host honours the key.
 func (h *httpRequest) effect(args json.RawMessage) tools.Effect {
@@ -141,7 +93,7 @@ func (h *httpRequest) effect(args json.RawMessage) tools.Effect {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return tools.EffectRead
 	}
-	if host, _, err := h.host(a.URL); err == nil && host.HonoursKey {
+	if host, _, err := h.client.Host(a.URL); err == nil && host.HonoursKey {
 		return tools.EffectIdempotent
 	}
 	return tools.EffectSide
@@ -152,7 +104,7 @@ func (h *httpRequest) service(args json.RawMessage) string {
 	if json.Unmarshal(args, &a) != nil {
 		return ""
 	}
-	if host, _, err := h.host(a.URL); err == nil {
+	if host, _, err := h.client.Host(a.URL); err == nil {
 		return host.Name
 	}
 	return ""
@@ -160,42 +112,26 @@ func (h *httpRequest) service(args json.RawMessage) string {
 
 func (h *httpRequest) run(ctx context.Context, a httpArgs) (tools.Output, error) {
 	tools.NothingSent(ctx)
-	host, u, err := h.host(a.URL)
+	host, u, err := h.client.Host(a.URL)
 	if err != nil {
-		return tools.Output{}, h.refused(a.URL, err)
+		return tools.Output{}, h.client.Refused(a.URL, err)
 	}
 	req, err := request(ctx, a, u, host)
 	if err != nil {
 		return tools.Output{}, err
 	}
-	resp, err := h.client.Do(req)
+	answer, err := h.client.Do(ctx, req, host)
 	if err != nil {
-		if _, no := errors.AsType[*safehttp.Refused](err); no {
-			return tools.Output{}, h.refused(a.URL, err)
-		}
-		return tools.Output{}, h.scrub(tools.Classify(err), host.Name)
+		return tools.Output{}, err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	body, bodyErr := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	body = []byte(redact.Mask(string(body), h.known))
-	if f := tools.FromHTTP(host.Name, resp.StatusCode, resp.Header); f != nil {
-		return tools.Output{}, h.answered(f, resp, body)
-	}
-	if bodyErr != nil && (a.Method == http.MethodGet || ctx.Err() != nil) {
-		_, _ = tools.Writer(ctx).Write(body) // what came is kept beside the error
-		return tools.Output{}, h.scrub(tools.Classify(bodyErr), host.Name)
-	}
-	if f := host.errorIn(resp, body); f != nil {
-		return tools.Output{}, h.answered(f, resp, body)
-	}
-	return output(resp, body, bodyErr)
+	return answer.Output()
 }
 
 // own are the headers that are the harness's or the transport's to set.
 var own = []string{"Authorization", "Proxy-Authorization", "Cookie", "Host", "Idempotency-Key", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer"}
 
 // request builds the request; its faults are the arguments'.
-func request(ctx context.Context, a httpArgs, u *url.URL, host HTTPHost) (*http.Request, error) {
+func request(ctx context.Context, a httpArgs, u *url.URL, host httpcall.Host) (*http.Request, error) {
 	if len(a.Query) > 0 {
 		q := u.Query()
 		for name, raw := range a.Query {
@@ -217,7 +153,7 @@ func request(ctx context.Context, a httpArgs, u *url.URL, host HTTPHost) (*http.
 	case a.Body != nil:
 		body, kind = strings.NewReader(*a.Body), "text/plain; charset=utf-8"
 	}
-	req, err := http.NewRequestWithContext(trace(ctx), a.Method, u.String(), body)
+	req, err := http.NewRequestWithContext(httpcall.Context(ctx), a.Method, u.String(), body)
 	if err != nil {
 		return nil, tools.Fail(tools.InvalidArguments, "The request can't be built: "+err.Error()+".", "Correct method and url.")
 	}
@@ -238,32 +174,4 @@ func request(ctx context.Context, a httpArgs, u *url.URL, host HTTPHost) (*http.
 		req.Header.Set("Idempotency-Key", key)
 	}
 	return req, nil
-}
-
-// trace tells the harness when the request begins to leave.
-func trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { tools.Sending(ctx) }})
-}
-
-// refused says which hosts there are instead.
-func (h *httpRequest) refused(raw string, err error) error {
-	why := err.Error()
-	if r, ok := errors.AsType[*safehttp.Refused](err); ok {
-		why = r.Reason
-	}
-	f := tools.Fail(tools.PermissionDenied, fmt.Sprintf("The request was not sent: %s.", why), "Use a host of context.hosts.", "If another host is needed, ask a person: only the operator can add it.").
-		With("hosts", first(h.client.Names())).Because(err)
-	f.Causes = []string{"Only hosts on the agent's list can be reached, at public addresses unless an operator allows others."}
-	if u, bad := url.Parse(raw); bad == nil {
-		if near := tools.Nearest(u.Hostname(), h.client.Names()); near != "" {
-			f.With("nearest", near)
-		}
-	}
-	return f
-}
-
-// scrub takes what is ours out of a failure of the network.
-func (h *httpRequest) scrub(f *tools.Failure, host string) *tools.Failure {
-	f.Message = redact.Mask(f.Message, h.known)
-	return f.With("host", host)
 }

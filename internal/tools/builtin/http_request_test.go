@@ -17,6 +17,7 @@ import (
 	"baton/internal/safehttp"
 	"baton/internal/tools"
 	"baton/internal/tools/builtin"
+	"baton/internal/tools/httpcall"
 )
 
 const credential = "Bearer psp-secret-0123456789"
@@ -91,13 +92,17 @@ func web(t *testing.T, honours bool, change ...func(*tools.Spec)) (*service, *be
 	s := &service{}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	tool, client, err := builtin.HTTPRequest([]builtin.HTTPHost{
+	client, err := httpcall.New([]httpcall.Host{
 		{
 			Host:       safehttp.Host{Name: "pay.internal", Address: strings.TrimPrefix(server.URL, "http://"), AllowPrivate: true, Header: map[string]string{"Authorization": credential}},
-			HonoursKey: honours, Errors: []builtin.ErrorBody{{Field: "/error"}, {Field: "/ok", Equals: json.RawMessage("false"), Type: tools.Conflict}},
+			HonoursKey: honours, Errors: []httpcall.ErrorBody{{Field: "/error"}, {Field: "/ok", Equals: json.RawMessage("false"), Type: tools.Conflict}},
 		},
 		{Host: safehttp.Host{Name: "gone.internal", Address: "127.0.0.1:1", AllowPrivate: true}},
-	})
+	}, httpcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool, err := builtin.HTTPRequest(client)
 	if err != nil {
 		t.Fatal(err)
 	}

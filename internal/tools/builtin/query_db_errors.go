@@ -86,11 +86,11 @@ func (q *queryDB) suggest(ctx context.Context, conn *pgx.Conn, f *tools.Failure,
 	columns := q.catalog(ctx, conn)
 	tables := names(columns, func(c catalogColumn) string { return c.table })
 	if pg.Code == "42P01" {
-		f.With("tables", first(tables))
+		f.With("tables", tools.FirstNames(tables))
 		f.Hint = []string{"Use a table that exists; context.tables lists some."}
 		if near := tools.Nearest(last, tables); near != "" {
 			f.Message = fmt.Sprintf("There is no table %q. The nearest is %q.", name, near)
-			f.With("nearest", near).With("columns", first(names(columns, func(c catalogColumn) string {
+			f.With("nearest", near).With("columns", tools.FirstNames(names(columns, func(c catalogColumn) string {
 				if c.table == near {
 					return c.column
 				}
@@ -122,11 +122,11 @@ func (q *queryDB) suggest(ctx context.Context, conn *pgx.Conn, f *tools.Failure,
 		f.Message = fmt.Sprintf("There is no column %q. The nearest is %q, in %s.", name, near, tools.SomeNames(where))
 		f.With("nearest", near)
 	}
-	f.With("columns", first(names(mine, func(c catalogColumn) string { return c.table + "." + c.column })))
+	f.With("columns", tools.FirstNames(names(mine, func(c catalogColumn) string { return c.table + "." + c.column })))
 }
 
 func (q *queryDB) tables(ctx context.Context, conn *pgx.Conn, f *tools.Failure) {
-	f.With("tables", first(names(q.catalog(ctx, conn), func(c catalogColumn) string { return c.table })))
+	f.With("tables", tools.FirstNames(names(q.catalog(ctx, conn), func(c catalogColumn) string { return c.table })))
 }
 
 type catalogColumn struct{ table, column string }
@@ -169,13 +169,4 @@ func names(columns []catalogColumn, f func(catalogColumn) string) []string {
 		}
 	}
 	return out
-}
-
-// first are at most 40 names, and a count of the rest.
-func first(list []string) []string {
-	const most = 40
-	if len(list) <= most {
-		return list
-	}
-	return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", len(list)-most))
 }

@@ -229,7 +229,7 @@ func (f *folder) open(p string) (*os.File, fs.FileInfo, error) {
 	switch {
 	case err != nil:
 	case info.IsDir():
-		err = tools.Fail(tools.InvalidArguments, fmt.Sprintf("%q is a directory.", clipPath(p)), "Name a file in it; context.files lists them.").With("files", first(f.list(name)))
+		err = tools.Fail(tools.InvalidArguments, fmt.Sprintf("%q is a directory.", clipPath(p)), "Name a file in it; context.files lists them.").With("files", tools.FirstNames(f.list(name)))
 	case !info.Mode().IsRegular():
 		err = tools.Fail(tools.InvalidArguments, fmt.Sprintf("%q is no regular file (%s).", clipPath(p), info.Mode().Type()), "Name a file.")
 	default:
@@ -259,7 +259,7 @@ func (f *folder) explain(p, name string, err error) error {
 	entries := f.list(dir)
 	failure.Message = fmt.Sprintf("There is no file %q.", clipPath(p))
 	failure.Hint = []string{"Use a file that exists; context.files lists those of context.directory."}
-	failure.With("directory", dir).With("files", first(entries))
+	failure.With("directory", dir).With("files", tools.FirstNames(entries))
 	if near := tools.Nearest(path.Base(name), entries); near != "" {
 		failure.Message += fmt.Sprintf(" The nearest is %q.", path.Join(dir, near))
 		failure.With("nearest", path.Join(dir, near))

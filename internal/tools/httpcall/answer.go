@@ -1,4 +1,4 @@
-package builtin
+package httpcall
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"baton/internal/tools"
 )
@@ -27,9 +26,18 @@ type ErrorBody struct {
 	Type   tools.ErrorType // execution_error if empty
 }
 
+// Answer is what a service said, with a status below 400.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte // at most maxAnswer bytes
+	Long   bool   // there was more
+	Cut    error  // the connection ended before all of it came
+}
+
 // answered adds what the service said to a failure.
-func (h *httpRequest) answered(f *tools.Failure, resp *http.Response, body []byte) *tools.Failure {
-	f.With("headers", matter(resp.Header))
+func answered(f *tools.Failure, header http.Header, body []byte) *tools.Failure {
+	f.With("headers", matter(header))
 	switch {
 	case len(body) == 0:
 	case json.Valid(body):
@@ -51,21 +59,29 @@ func matter(h http.Header) map[string]string {
 	return out
 }
 
-// output is what the model gets: JSON as JSON, text as text under its head.
-func output(resp *http.Response, body []byte, cut error) (tools.Output, error) {
-	var out tools.Output
+// Kind is the media type that the service named, empty if it named none.
+func (a *Answer) Kind() string {
+	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	return kind
+}
+
+// Notices say what is missing of the answer.
+func (a *Answer) Notices() (list []string) {
 	switch {
-	case len(body) > maxAnswer:
-		body = body[:maxAnswer]
-		for len(body) > 0 && !utf8.RuneStart(body[len(body)-1]) {
-			body = body[:len(body)-1]
-		}
-		out.Notices = append(out.Notices, fmt.Sprintf("The answer is longer than %d bytes; the rest was not read.", maxAnswer))
-	case cut != nil:
-		out.Notices = append(out.Notices, "The service answered, so the request was done; the connection was cut before the whole answer came.")
+	case a.Long:
+		list = append(list, fmt.Sprintf("The answer is longer than %d bytes; the rest was not read.", maxAnswer))
+	case a.Cut != nil:
+		list = append(list, "The service answered, so the request was done; the connection was cut before the whole answer came.")
 	}
-	head := map[string]any{"status": resp.StatusCode, "headers": matter(resp.Header)}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return list
+}
+
+// Output is what the model gets: JSON as JSON, text as text under its head.
+func (a *Answer) Output() (tools.Output, error) {
+	out := tools.Output{Notices: a.Notices()}
+	body := a.Body
+	head := map[string]any{"status": a.Status, "headers": matter(a.Header)}
+	kind := a.Kind()
 	desc := tools.DescribeBinary(body)
 	switch {
 	case len(body) == 0:
@@ -76,9 +92,9 @@ func output(resp *http.Response, body []byte, cut error) (tools.Output, error) {
 		head["body"] = json.RawMessage(body)
 	default:
 		var b strings.Builder
-		fmt.Fprintf(&b, "HTTP %d\n", resp.StatusCode)
-		for _, name := range slices.Sorted(maps.Keys(matter(resp.Header))) {
-			fmt.Fprintf(&b, "%s: %s\n", name, matter(resp.Header)[name])
+		fmt.Fprintf(&b, "HTTP %d\n", a.Status)
+		for _, name := range slices.Sorted(maps.Keys(matter(a.Header))) {
+			fmt.Fprintf(&b, "%s: %s\n", name, matter(a.Header)[name])
 		}
 		out.Text, out.ContentType = b.String()+"\n"+string(body), kind
 		return out, nil
@@ -92,7 +108,7 @@ func output(resp *http.Response, body []byte, cut error) (tools.Output, error) {
 }
 
 // errorIn finds an error in a body with a good status.
-func (h HTTPHost) errorIn(resp *http.Response, body []byte) *tools.Failure {
+func (h Host) errorIn(status int, body []byte) *tools.Failure {
 	if len(h.Errors) == 0 {
 		return nil
 	}
@@ -103,7 +119,7 @@ func (h HTTPHost) errorIn(resp *http.Response, body []byte) *tools.Failure {
 		return nil //nolint:nilerr // no JSON, so none of these errors
 	}
 	for _, e := range h.Errors {
-		v := pointer(doc, e.Field)
+		v := Pointer(doc, e.Field)
 		if e.Equals == nil && (v == nil || v == false || v == "" || v == json.Number("0")) {
 			continue
 		}
@@ -115,13 +131,14 @@ func (h HTTPHost) errorIn(resp *http.Response, body []byte) *tools.Failure {
 		if t == "" {
 			t = tools.ExecutionError
 		}
-		return tools.Fail(t, fmt.Sprintf("%s answered %d, but the answer is an error: %s is %s.", h.Name, resp.StatusCode, e.Field, clipPath(string(got)))).With("status", resp.StatusCode)
+		return tools.Fail(t, fmt.Sprintf("%s answered %d, but the answer is an error: %s is %s.", h.Name, status, e.Field, clip(string(got)))).With("status", status)
 	}
 	return nil
 }
 
-// pointer is what stands at a JSON pointer, nil if nothing does.
-func pointer(doc any, p string) any {
+// Pointer is what stands at a JSON pointer in a decoded document, nil if nothing
+// does.
+func Pointer(doc any, p string) any {
 	for _, step := range strings.Split(strings.TrimPrefix(p, "/"), "/") {
 		o, ok := doc.(map[string]any)
 		if !ok {
@@ -130,4 +147,12 @@ func pointer(doc any, p string) any {
 		doc = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
 	}
 	return doc
+}
+
+// clip shortens what is quoted in a message.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 200 {
+		return string(r[:100]) + "..." + string(r[len(r)-80:])
+	}
+	return s
 }
