@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"baton/internal/definition"
 	"baton/internal/mail"
 	"baton/internal/safehttp"
@@ -25,6 +27,7 @@ type toolMaker func(context.Context, definition.Version) (tools.Tool, error)
 func (b *toolbox) makers() map[string]toolMaker {
 	all := map[string]toolMaker{
 		"query_db":     b.queryDB,
+		changeDB:       nil, // see spelledOut
 		"read_file":    b.inWorkspace(builtin.ReadFile),
 		"write_file":   b.inWorkspace(builtin.WriteFile),
 		"edit_file":    b.inWorkspace(builtin.EditFile),
@@ -45,15 +48,61 @@ func (b *toolbox) queryDB(ctx context.Context, v definition.Version) (tools.Tool
 	if !ok {
 		return nil, fmt.Errorf("the data source %q is not in the configuration", name)
 	}
-	if pool, open := b.sources[name]; open {
-		return builtin.QueryDB(name, pool)
+	pool, err := b.source(ctx, name, source.URL, builtin.OpenDataSource)
+	if err != nil {
+		return nil, err
 	}
-	pool, err := builtin.OpenDataSource(context.WithoutCancel(ctx), source.URL)
+	return builtin.QueryDB(name, pool)
+}
+
+// changeDB is the name that stands for all statements of a data source.
+const changeDB = "change_db"
+
+// changeDB makes the tool that runs one statement of the agent's data source.
+func (b *toolbox) changeDB(name string) toolMaker {
+	return func(ctx context.Context, v definition.Version) (tools.Tool, error) {
+		at := v.Agent.DataSource
+		source := b.installation.DataSources[at]
+		s, ok := source.Statements[name]
+		if !ok {
+			return nil, fmt.Errorf("the data source %q has no statement %q", at, name)
+		}
+		pool, err := b.source(ctx, at+" (to change)", source.WriteURL, builtin.OpenWritableSource)
+		if err != nil {
+			return nil, err
+		}
+		return builtin.ChangeDB(at, pool, statementOf(s))
+	}
+}
+
+// statementOf is a statement as its tool takes it.
+func statementOf(s definition.Statement) builtin.Statement {
+	var fields []string
+	for _, p := range s.Params {
+		if p.Type == definition.ParamMoney {
+			fields = append(fields, p.Name+".value", p.Name+".currency")
+		} else {
+			fields = append(fields, p.Name)
+		}
+	}
+	return builtin.Statement{
+		Name: s.Name, Words: s.Words, Description: s.Description, SQL: s.SQL, Verify: s.Verify,
+		Schema: definition.Schema(s.Params), Example: definition.Example(s.Params, nil), Sensitive: definition.Sensitive(s.Params), Fields: fields,
+		Effect: s.Effect, MaxRows: s.MaxRows, ReasonCodes: s.ReasonCodes, Claims: s.Claims,
+	}
+}
+
+// source is the pool of a data source, opened once.
+func (b *toolbox) source(ctx context.Context, name, url string, open func(context.Context, string) (*pgxpool.Pool, error)) (*pgxpool.Pool, error) {
+	if pool, there := b.sources[name]; there {
+		return pool, nil
+	}
+	pool, err := open(context.WithoutCancel(ctx), url)
 	if err != nil {
 		return nil, fmt.Errorf("open data source %s: %w", name, err)
 	}
 	b.sources[name] = pool
-	return builtin.QueryDB(name, pool)
+	return pool, nil
 }
 
 // inWorkspace makes a tool that works on files: each agent has a folder, and each

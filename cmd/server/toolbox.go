@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"baton/internal/secrets"
 	"baton/internal/sessions"
 	"baton/internal/tools"
+	"baton/internal/tools/builtin"
 )
 
 // toolbox makes the tools of agents, each bound to what its agent may use.
@@ -66,7 +68,27 @@ func (b *toolbox) names() []string {
 	for _, t := range agent.Own(b.store) {
 		names = append(names, t.Spec().Name)
 	}
+	for _, source := range b.installation.DataSources {
+		for name := range source.Statements {
+			names = append(names, builtin.ChangeDBPrefix+name)
+		}
+	}
 	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// spelledOut are the tools of an agent one by one: change_db stands for all
+// statements of its data source.
+func (b *toolbox) spelledOut(a definition.Agent) (names []string) {
+	for _, name := range a.Tools {
+		if name != changeDB {
+			names = append(names, name)
+			continue
+		}
+		for statement := range b.installation.DataSources[a.DataSource].Statements {
+			names = append(names, builtin.ChangeDBPrefix+statement)
+		}
+	}
 	return names
 }
 
@@ -87,11 +109,14 @@ func (b *toolbox) registry(v definition.Version) (*tools.Registry, error) {
 		have[t.Spec().Name] = true
 	}
 	makers := b.makers()
-	for _, name := range v.Agent.Tools {
+	for _, name := range b.spelledOut(v.Agent) {
 		if have[name] {
 			continue
 		}
 		maker := makers[name]
+		if statement, ok := strings.CutPrefix(name, builtin.ChangeDBPrefix); ok {
+			maker = b.changeDB(statement)
+		}
 		if maker == nil {
 			return nil, fmt.Errorf("there is no tool %q in this build", name)
 		}

@@ -19,9 +19,12 @@ type Installation struct {
 	ToolsDir    string // of declared HTTP tools; empty if there are none
 }
 
-// DataSource is a Postgres that query_db may read, by a SELECT-only role.
+// DataSource is a Postgres that query_db may read, by a SELECT-only role, and in
+// which change_db may run the statements that stand here, by a role of its own.
 type DataSource struct {
-	URL string // may hold a password
+	URL        string // may hold a password
+	WriteURL   string // as URL; empty if there are no statements
+	Statements map[string]Statement
 }
 
 // Host is what the installation says about a host that agents call.
@@ -72,7 +75,9 @@ var (
 	headerForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 	dialForm   = regexp.MustCompile(`^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$`)
 	urlForm    = regexp.MustCompile(`^(postgres|postgresql)://.|^[a-z_]+=`)
-	mailForm   = regexp.MustCompile(`^[^@\s<>]+@[^@\s<>]+$|^[^<>\r\n]+ <[^@\s<>]+@[^@\s<>]+>$`)
+	// A statement's tool is change_db__NAME, of at most 64 characters.
+	statementForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,50}$`)
+	mailForm      = regexp.MustCompile(`^[^@\s<>]+@[^@\s<>]+$|^[^<>\r\n]+ <[^@\s<>]+@[^@\s<>]+>$`)
 )
 
 // ParseInstallation reads these parts of baton.yaml. lookup finds environment
@@ -129,17 +134,40 @@ func (r *reader) required(n *yaml.Node, path string, seen map[string]*yaml.Node,
 }
 
 func (r *reader) dataSource(n *yaml.Node, path string) (d DataSource) {
-	r.required(n, path, r.mapping(n, path, map[string]read{
-		"url": func(n *yaml.Node, path string) {
-			url, ok := r.scalar(n, path, "a Postgres URL")
-			if ok && !urlForm.MatchString(url) {
-				// What stands there may hold a password: it is not repeated.
-				r.refuse(n, path, Fault{Expected: "a Postgres URL, such as postgres://reader@db.example.com/shop"})
-			}
-			d.URL = url
+	seen := r.mapping(n, path, map[string]read{
+		"url": r.postgresURL(&d.URL), "write_url": r.postgresURL(&d.WriteURL),
+		"statements": func(n *yaml.Node, path string) {
+			d.Statements = r.namedStatements(n, path, named(r, n, path, r.statement))
 		},
-	}), "url")
+	})
+	r.required(n, path, seen, "url")
+	if len(d.Statements) > 0 {
+		r.required(n, path, seen, "write_url")
+	}
 	return d
+}
+
+// namedStatements gives statements their names.
+func (r *reader) namedStatements(n *yaml.Node, path string, all map[string]Statement) map[string]Statement {
+	for name, s := range all {
+		if !statementForm.MatchString(name) {
+			r.refuse(n, path+"."+name, Fault{Reason: "a statement's name has small letters, digits and underscores, such as close_order"})
+		}
+		s.Name = name
+		all[name] = s
+	}
+	return all
+}
+
+// postgresURL reads an address that may hold a password: it is not repeated.
+func (r *reader) postgresURL(dst *string) read {
+	return func(n *yaml.Node, path string) {
+		url, ok := r.scalar(n, path, "a Postgres URL")
+		if ok && !urlForm.MatchString(url) {
+			r.refuse(n, path, Fault{Expected: "a Postgres URL, such as postgres://reader@db.example.com/shop"})
+		}
+		*dst = url
+	}
 }
 
 func (r *reader) host(n *yaml.Node, path string) (h Host) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
@@ -54,6 +55,16 @@ type queryArgs struct {
 // is done here: read-only by default, cancelled at the server when a call ends,
 // and no row so large that it fills the memory.
 func OpenDataSource(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	return openSource(ctx, url, map[string]string{"application_name": "baton query_db", "default_transaction_read_only": "on"})
+}
+
+// OpenWritableSource makes a pool for change_db. The role in the URL should have
+// the rights that the statements need and no others.
+func OpenWritableSource(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	return openSource(ctx, url, map[string]string{"application_name": "baton change_db"})
+}
+
+func openSource(ctx context.Context, url string, settings map[string]string) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read data source: %w", err)
@@ -63,8 +74,7 @@ func OpenDataSource(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	c.ConnConfig.StatementCacheCapacity, c.ConnConfig.DescriptionCacheCapacity = 0, 0
 	c.ConnConfig.ConnectTimeout = 10 * time.Second
-	c.ConnConfig.RuntimeParams["application_name"] = "baton query_db"
-	c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	maps.Copy(c.ConnConfig.RuntimeParams, settings)
 	c.ConnConfig.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		f := pgproto3.NewFrontend(r, w)
 		f.SetMaxBodyLen(queryMessage)
