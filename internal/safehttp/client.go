@@ -53,15 +53,15 @@ func New(o Options) (*Client, error) {
 	}
 	slices.Sort(c.names)
 	d := &dialer{client: c, net: net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Resolver: o.Resolver}}
-	c.http = http.Client{
-		Transport: &transport{client: c, next: &http.Transport{
-			Proxy: nil, DialContext: d.dial, ForceAttemptHTTP2: true,
-			TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
-			MaxIdleConnsPerHost: 4, MaxIdleConns: 64, IdleConnTimeout: 60 * time.Second,
-			MaxResponseHeaderBytes: 128 << 10,
-		}},
-		CheckRedirect: c.redirect,
+	next := &http.Transport{
+		Proxy: nil, DialContext: d.dial, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+		MaxIdleConnsPerHost: 4, MaxIdleConns: 64, IdleConnTimeout: 60 * time.Second,
+		MaxResponseHeaderBytes: 128 << 10,
 	}
+	writes := next.Clone()
+	writes.DisableKeepAlives = true
+	c.http = http.Client{Transport: &transport{client: c, next: next, writes: writes}, CheckRedirect: c.redirect}
 	return c, nil
 }
 
@@ -136,6 +136,11 @@ func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 type transport struct {
 	client *Client
 	next   *http.Transport
+	// writes has a connection of its own for each request. On one that was used
+	// before, Go sends a request with an Idempotency-Key a second time when it is cut,
+	// whether the host honours the key or not; and of a write that finds its connection
+	// closed nobody could tell whether it arrived.
+	writes *http.Transport
 }
 
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -149,7 +154,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Header.Set(name, value)
 		}
 	}
-	return t.next.RoundTrip(req)
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
+		return t.next.RoundTrip(req)
+	}
+	return t.writes.RoundTrip(req)
 }
 
 func (t *transport) CloseIdleConnections() { t.next.CloseIdleConnections() }

@@ -289,3 +289,22 @@ func TestHTTPEffectGoesByMethodAndHost(t *testing.T) {
 		}
 	}
 }
+
+// A connection that was used before and is cut is no reason to send a write twice,
+// whatever Go's own client thinks of an Idempotency-Key.
+// R: X1, X7, T3
+func TestAWriteIsSentOnceThoughItsConnectionIsCut(t *testing.T) {
+	t.Parallel()
+	s, b := web(t, false)
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
+		for range 3 { // connections to be used again
+			b.call(t.Context(), "http_request", m{"method": "GET", "url": "http://pay.internal/json"})
+			b.call(t.Context(), "http_request", m{"method": method, "url": "http://pay.internal/json"})
+		}
+		before := s.count()
+		o := b.call(t.Context(), "http_request", m{"method": method, "url": "http://pay.internal/cut"})
+		if n := s.count() - before; n != 1 || o.Status != tools.StatusOutcomeUnknown {
+			t.Errorf("%s: sent %d times: %s %s", method, n, o.Status, o.Result.ForModel())
+		}
+	}
+}
