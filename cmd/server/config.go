@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -186,6 +187,25 @@ func (c config) installation() (definition.Installation, error) {
 	found, faults := definition.ParseInstallation(c.file, c.text, os.LookupEnv, others...)
 	if len(faults) > 0 {
 		return found, problem.New(problem.Invalid, "config_invalid", problem.Params{"file": c.file, "n": len(faults), "faults": faults.Error()})
+	}
+	if found.ToolsDir == "" {
+		return found, nil
+	}
+	dir := found.ToolsDir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(filepath.Dir(c.file), dir)
+	}
+	var err error
+	if found.Tools, faults, err = definition.ReadTools(dir); err != nil {
+		return found, problem.Wrap(err, problem.Invalid, "config_unreadable", problem.Params{"file": dir, "said": err.Error()})
+	}
+	for name, t := range found.Tools {
+		if slices.Contains(ownTools(), name) {
+			faults = append(faults, definition.Fault{File: t.File, Path: "name", Reason: name + " is a tool that comes with Baton; take another name"})
+		}
+	}
+	if len(faults) > 0 {
+		return found, problem.New(problem.Invalid, "config_invalid", problem.Params{"file": dir, "n": len(faults), "faults": faults.Error()})
 	}
 	return found, nil
 }

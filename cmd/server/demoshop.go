@@ -92,6 +92,10 @@ func (s *shop) serve(ctx context.Context, own *embedded.Server) error {
 		return err
 	}
 	s.mailPage = page
+	declared, err := demo.Tools()
+	if err != nil {
+		return err
+	}
 	s.installation = definition.Installation{
 		DataSources: map[string]definition.DataSource{demo.DataSource: {URL: own.URLFor(demo.ReaderRole, shopDatabase)}},
 		Hosts: map[string]definition.Host{
@@ -99,7 +103,8 @@ func (s *shop) serve(ctx context.Context, own *embedded.Server) error {
 			demo.PortalHost:   {Address: portal, AllowPrivate: true},
 			demo.CarrierHost:  {Address: carrier, AllowPrivate: true},
 		},
-		SMTP: definition.SMTP{Address: mail, From: demo.MailFrom},
+		Tools: declared,
+		SMTP:  definition.SMTP{Address: mail, From: demo.MailFrom},
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"baton/internal/safehttp"
 	"baton/internal/tools"
 	"baton/internal/tools/builtin"
+	"baton/internal/tools/declared"
 	"baton/internal/tools/httpcall"
 )
 
@@ -176,6 +178,68 @@ func (b *toolbox) webFetch(ctx context.Context, v definition.Version) (tools.Too
 		return nil, err
 	}
 	return builtin.WebFetch(client)
+}
+
+// declared makes a tool that an operator has described in a file. Its hosts are the
+// operator's choice: no agent has to list them.
+func (b *toolbox) declared(t definition.DeclaredTool) toolMaker {
+	return func(ctx context.Context, _ definition.Version) (tools.Tool, error) {
+		var hosts []httpcall.Host
+		for _, address := range []string{t.Request.URL, t.Verify.URL} {
+			u, err := url.Parse(definition.TemplateAddress(address))
+			if err != nil || u.Host == "" || slices.ContainsFunc(hosts, func(h httpcall.Host) bool { return h.Name == u.Host }) {
+				continue
+			}
+			host, err := b.host(ctx, u.Host)
+			if err != nil {
+				return nil, err
+			}
+			hosts = append(hosts, host)
+		}
+		if err := b.authorize(ctx, t, hosts); err != nil {
+			return nil, err
+		}
+		client, err := httpcall.New(hosts, httpcall.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return declared.New(t, client, nil)
+	}
+}
+
+// authorize gives the hosts of a tool what its file says of credentials and of
+// failures.
+func (b *toolbox) authorize(ctx context.Context, t definition.DeclaredTool, hosts []httpcall.Host) error {
+	var forms []httpcall.ErrorBody
+	for _, e := range t.Errors {
+		form := httpcall.ErrorBody{Field: e.Field, Type: e.Type}
+		if e.Equals != nil {
+			equals, err := json.Marshal(e.Equals)
+			if err != nil {
+				return err
+			}
+			form.Equals = equals
+		}
+		forms = append(forms, form)
+	}
+	for i := range hosts {
+		hosts[i].Errors = append(slices.Clip(forms), hosts[i].Errors...) // the file's own come first
+	}
+	if t.Auth.Secret == "" {
+		return nil
+	}
+	values, err := b.secrets.Values(ctx)
+	if err != nil {
+		return err
+	}
+	value, ok := values[t.Auth.Secret]
+	if !ok {
+		return fmt.Errorf("the tool %s needs the secret %q; set it with: server secret set %s", t.Name, t.Auth.Secret, t.Auth.Secret)
+	}
+	for i := range hosts {
+		hosts[i].Header = map[string]string{t.Auth.Header: t.Auth.Prefix + value}
+	}
+	return nil
 }
 
 // sendEmail delivers to the mail server of the installation.

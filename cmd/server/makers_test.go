@@ -74,7 +74,7 @@ data_sources:
 		t.Fatal(err)
 	}
 	_, spec, _ := r.Lookup("change_db__close_order")
-	for _, part := range []string{`"required":["order","amount"]`, `"enum":["EUR"]`} {
+	for _, part := range []string{`"required":["amount","order"]`, `"enum":["EUR"]`} {
 		if !strings.Contains(string(spec.Schema), part) {
 			t.Errorf("want %s in %s", part, spec.Schema)
 		}

@@ -68,6 +68,9 @@ func (b *toolbox) names() []string {
 	for _, t := range agent.Own(b.store) {
 		names = append(names, t.Spec().Name)
 	}
+	for name := range b.installation.Tools {
+		names = append(names, name)
+	}
 	for _, source := range b.installation.DataSources {
 		for name := range source.Statements {
 			names = append(names, builtin.ChangeDBPrefix+name)
@@ -76,6 +79,9 @@ func (b *toolbox) names() []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// ownTools are the names of the tools that come with Baton.
+func ownTools() []string { return (&toolbox{}).names() }
 
 // spelledOut are the tools of an agent one by one: change_db stands for all
 // statements of its data source.
@@ -116,6 +122,9 @@ func (b *toolbox) registry(v definition.Version) (*tools.Registry, error) {
 		maker := makers[name]
 		if statement, ok := strings.CutPrefix(name, builtin.ChangeDBPrefix); ok {
 			maker = b.changeDB(statement)
+		}
+		if t, ok := b.installation.Tools[name]; ok {
+			maker = b.declared(t)
 		}
 		if maker == nil {
 			return nil, fmt.Errorf("there is no tool %q in this build", name)

@@ -17,6 +17,8 @@ type Installation struct {
 	MCPServers  map[string]MCPServer
 	SMTP        SMTP
 	ToolsDir    string // of declared HTTP tools; empty if there are none
+	// Tools are those of ToolsDir by name, once ReadTools has read them.
+	Tools map[string]DeclaredTool
 }
 
 // DataSource is a Postgres that query_db may read, by a SELECT-only role, and in

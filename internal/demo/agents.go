@@ -13,6 +13,9 @@ var agentFiles embed.FS
 //go:embed files/*
 var workspaceFiles embed.FS
 
+//go:embed tools/*.yaml
+var toolFiles embed.FS
+
 // The names under which the sample agents know the shop's database and the
 // services around it, which stand on loopback addresses. The payment service
 // honours Idempotency-Key; the others don't.
@@ -54,6 +57,28 @@ func Agents() ([]definition.File, error) {
 		files = append(files, definition.File{Name: a.yaml, Source: source, Playbook: playbook})
 	}
 	return files, nil
+}
+
+// Tools are the tools that the sample business has declared, by name: those of
+// the payment service.
+func Tools() (map[string]definition.DeclaredTool, error) {
+	entries, err := toolFiles.ReadDir("tools")
+	if err != nil {
+		return nil, fmt.Errorf("read sample tools: %w", err)
+	}
+	all := map[string]definition.DeclaredTool{}
+	for _, e := range entries {
+		source, err := toolFiles.ReadFile("tools/" + e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read sample tool: %w", err)
+		}
+		t, faults := definition.ParseTool(e.Name(), source)
+		if len(faults) > 0 {
+			return nil, fmt.Errorf("read sample tool: %w", faults)
+		}
+		all[t.Name] = t
+	}
+	return all, nil
 }
 
 // Files are what the agents find in their workspace, by name.

@@ -102,7 +102,7 @@ func checkQuestion(t *testing.T, w *world) {
 		made := 0
 		for _, c := range w.calls {
 			var got any
-			if name, text, _ := strings.Cut(c, " "); name == "http_request" {
+			if name, text, _ := strings.Cut(c, " "); name == action["tool"] {
 				if err := json.Unmarshal([]byte(text), &got); err != nil {
 					t.Fatal(err)
 				}

@@ -18,7 +18,10 @@ import (
 	"baton/internal/llm"
 	"baton/internal/llm/scripted"
 	"baton/internal/postgres/pgtest"
+	"baton/internal/safehttp"
 	"baton/internal/tools"
+	"baton/internal/tools/declared"
+	"baton/internal/tools/httpcall"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -88,8 +91,43 @@ func (w *world) call(tool string, args map[string]any) (tools.Result, *llm.Decis
 		d := &llm.Decision{Type: "choose", OptionID: w.choose, Message: w.words, Question: args["question"].(string)}
 		return w.succeed(map[string]any{"option_id": w.choose}), d
 	}
-	w.t.Fatalf("unknown tool %s", tool)
-	return tools.Result{}, nil
+	return w.declared(tool, args), nil
+}
+
+// declared runs a tool of the sample business, and repeats it as the harness does.
+func (w *world) declared(name string, args map[string]any) (last tools.Result) {
+	w.t.Helper()
+	all, err := Tools()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	client, err := httpcall.New([]httpcall.Host{{Host: safehttp.Host{Name: PaymentsHost, Address: strings.TrimPrefix(w.url, "http://"), AllowPrivate: true}}}, httpcall.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	tool, err := declared.New(all[name], client, nil)
+	if err != nil {
+		w.t.Fatalf("unknown tool %s: %v", name, err)
+	}
+	raw, err := json.Marshal(args)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for range 3 {
+		ctx, cancel := context.WithTimeout(w.t.Context(), requestPatience)
+		out, err := tool.Run(ctx, raw)
+		cancel()
+		if err == nil {
+			return w.succeed(out.Data)
+		}
+		f := tools.Classify(err)
+		last = tools.Refuse(f, tools.Meta{})
+		if last.Retryable() != tools.RetryYes {
+			return last
+		}
+	}
+	return last
 }
 
 // What hangs in the demo, hangs; and on a busy machine what doesn't may be slow.

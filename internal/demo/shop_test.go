@@ -304,7 +304,7 @@ func TestFaultsDependOnThePaymentAlone(t *testing.T) {
 
 // sampleKnown is what a demo's installation has for its agents to name.
 var sampleKnown = definition.Known{
-	Tools:       []string{"query_db", "http_request", "read_file", "send_email", "update_prices", "ask_human"},
+	Tools:       []string{"query_db", "http_request", "read_file", "send_email", "update_prices", "refund_payment", "refund_above_limit", "ask_human"},
 	DataSources: []string{DataSource}, MCPServers: []string{},
 }
 

@@ -182,6 +182,16 @@ func TestThePageAboutTheConfigurationHasEachKey(t *testing.T) {
 	sameKeys(t, "docs/configuration.md", known)
 }
 
+// R: T11 — and docs/declared-tools.md all that a declared tool can be.
+func TestThePageAboutDeclaredToolsHasEachKey(t *testing.T) {
+	t.Parallel()
+	known := readParsers(t).keys("ParseTool")
+	if !slices.Contains(known, "request.url") || !slices.Contains(known, "params.NAME.type") {
+		t.Fatalf("request.url was not found among %v: the scan is broken", known)
+	}
+	sameKeys(t, "docs/declared-tools.md", known)
+}
+
 func TestTheExamplesOfAgentsAndConfigurationAreRead(t *testing.T) {
 	t.Parallel()
 	agent := definition.File{Name: "docs/agents.md", Source: []byte(blocks(t, "docs/agents.md", "yaml")[0]), Playbook: []byte("x = 1")}

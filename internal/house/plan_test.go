@@ -47,7 +47,7 @@ var plan = map[string][]string{
 	// agent's: nothing here knows sessions.
 	"tools/builtin":  {"tools", "tools/httpcall", "permission", "safehttp", "process", "mail", "redact", "clean", "secrets", "markdown", "postgres", "id", "problem"},
 	"tools/mcp":      {"tools", "permission", "safehttp", "process", "redact", "clean", "secrets", "id", "problem"},
-	"tools/declared": {"tools", "tools/httpcall", "permission", "safehttp", "redact", "clean", "secrets", "id", "problem"},
+	"tools/declared": {"definition", "tools", "tools/httpcall", "permission", "safehttp", "redact", "clean", "secrets", "id", "problem"},
 	"tools/httpcall": {"tools", "safehttp", "redact"},
 	"tools/drill":    {"tools", "id", "problem"},
 	"tools/breaker":  {"tools", "auth", "postgres", "problem"}, // people reset it
@@ -83,9 +83,9 @@ var forTests = []string{"postgres/pgtest", "web/browsertest"}
 
 // testsMay is what the tests of a room use beside what lies below it.
 var testsMay = map[string][]string{
-	"agent": {"llm/scripted"},                                                                                       // its model
-	"demo":  {"llm", "llm/scripted", "tools/builtin", "tools/httpcall", "mail", "safehttp", "permission", "redact"}, // they play the sample playbooks on real tools
-	"house": {"definition", "llm/scripted"},                                                                         // they read the examples in docs/
+	"agent": {"llm/scripted"},                                                                                                         // its model
+	"demo":  {"llm", "llm/scripted", "tools/builtin", "tools/declared", "tools/httpcall", "mail", "safehttp", "permission", "redact"}, // they play the sample playbooks on real tools
+	"house": {"definition", "llm/scripted"},                                                                                           // they read the examples in docs/
 }
 
 // never are the ways that must not exist, however long: from the first of a

@@ -93,15 +93,31 @@ func fieldText(v any) string {
 		text = t
 	case json.Number:
 		return t.String()
-	default:
-		b, err := marshal(t)
-		if err != nil {
-			return "–"
+	case map[string]any:
+		if value, currency, ok := money(t); ok {
+			return clip(clean.Line(value+" "+currency), maxFieldText)
 		}
-		text = string(b)
+		return jsonText(t)
+	default:
+		return jsonText(t)
 	}
 	if text = clean.Line(text); text == "" {
 		return "–"
 	}
 	return clip(text, maxFieldText)
+}
+
+// money is an amount with its currency, the one object that people read as a value.
+func money(o map[string]any) (value, currency string, ok bool) {
+	value, isText := o["value"].(string)
+	currency, named := o["currency"].(string)
+	return value, currency, isText && named && len(o) == 2
+}
+
+func jsonText(v any) string {
+	b, err := marshal(v)
+	if err != nil {
+		return "–"
+	}
+	return clip(clean.Line(string(b)), maxFieldText)
 }

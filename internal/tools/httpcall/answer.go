@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"baton/internal/tools"
@@ -139,12 +140,22 @@ func (h Host) errorIn(status int, body []byte) *tools.Failure {
 // Pointer is what stands at a JSON pointer in a decoded document, nil if nothing
 // does.
 func Pointer(doc any, p string) any {
-	for _, step := range strings.Split(strings.TrimPrefix(p, "/"), "/") {
-		o, ok := doc.(map[string]any)
-		if !ok {
+	if p == "" {
+		return doc
+	}
+	for step := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
+		switch d := doc.(type) {
+		case map[string]any:
+			doc = d[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+		case []any:
+			n, err := strconv.Atoi(step)
+			if err != nil || n < 0 || n >= len(d) {
+				return nil
+			}
+			doc = d[n]
+		default:
 			return nil
 		}
-		doc = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
 	}
 	return doc
 }
