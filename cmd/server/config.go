@@ -42,7 +42,7 @@ func (c config) secretKey() string   { return c.values["secret_key"] }
 
 // installationKeys stand in baton.yaml beside the settings; the rooms that they
 // belong to read them.
-var installationKeys = []string{"data_sources", "hosts", "mcp_servers", "smtp", "tools_dir"}
+var installationKeys = []string{"data_sources", "hosts", "mcp_servers", "oauth", "smtp", "tools_dir"}
 
 // ownVariables are those of the environment that are no settings: where the
 // file and Postgres's programs are.
@@ -200,6 +200,9 @@ func (c config) installation() (definition.Installation, error) {
 		return found, problem.Wrap(err, problem.Invalid, "config_unreadable", problem.Params{"file": dir, "said": err.Error()})
 	}
 	for name, t := range found.Tools {
+		if _, there := found.OAuth[t.Auth.OAuth]; t.Auth.OAuth != "" && !there {
+			faults = append(faults, definition.Fault{File: t.File, Path: "auth.oauth", Reason: fmt.Sprintf("there is no %s under oauth in %s", t.Auth.OAuth, c.file)})
+		}
 		if slices.Contains(ownTools(), name) {
 			faults = append(faults, definition.Fault{File: t.File, Path: "name", Reason: name + " is a tool that comes with Baton; take another name"})
 		}

@@ -20,6 +20,7 @@ import (
 	"baton/internal/tools/builtin"
 	"baton/internal/tools/declared"
 	"baton/internal/tools/httpcall"
+	"baton/internal/tools/oauth"
 )
 
 // toolMaker binds a tool to what an agent may use.
@@ -151,13 +152,9 @@ func (b *toolbox) host(ctx context.Context, name string) (httpcall.Host, error) 
 	if known.Auth.Header == "" {
 		return host, nil
 	}
-	values, err := b.secrets.Values(ctx)
+	value, err := b.secret(ctx, "host "+name, known.Auth.Secret)
 	if err != nil {
 		return host, err
-	}
-	value, ok := values[known.Auth.Secret]
-	if !ok {
-		return host, fmt.Errorf("host %s needs the secret %q; set it with: server secret set %s", name, known.Auth.Secret, known.Auth.Secret)
 	}
 	host.Header = map[string]string{known.Auth.Header: value}
 	return host, nil
@@ -203,8 +200,48 @@ func (b *toolbox) declared(t definition.DeclaredTool) toolMaker {
 		if err != nil {
 			return nil, err
 		}
-		return declared.New(t, client, nil)
+		token, err := b.token(ctx, t.Auth.OAuth)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
+		}
+		return declared.New(t, client, token)
 	}
+}
+
+// token gives the access tokens of an entry under oauth; nil for none.
+func (b *toolbox) token(ctx context.Context, name string) (declared.Token, error) {
+	if name == "" {
+		return nil, nil
+	}
+	entry := b.installation.OAuth[name]
+	secret, err := b.secret(ctx, "the access of "+name, entry.ClientSecret)
+	if err != nil {
+		return nil, err
+	}
+	at, err := url.Parse(entry.TokenURL)
+	if err != nil {
+		return nil, err
+	}
+	known := b.installation.Hosts[at.Host]
+	reach, err := safehttp.New(safehttp.Options{Hosts: []safehttp.Host{{Name: at.Host, Address: known.Address, AllowPrivate: known.AllowPrivate}}})
+	if err != nil {
+		return nil, err
+	}
+	client := oauth.Client{Name: name, TokenURL: entry.TokenURL, ID: entry.ClientID, Secret: secret, Scopes: entry.Scopes, Audience: entry.Audience}
+	return func(ctx context.Context) (string, error) { return b.grants.Token(ctx, client, reach) }, nil
+}
+
+// secret is a secret's value; what needs it is said if it isn't there.
+func (b *toolbox) secret(ctx context.Context, who, name string) (string, error) {
+	values, err := b.secrets.Values(ctx)
+	if err != nil {
+		return "", err
+	}
+	value, ok := values[name]
+	if !ok {
+		return "", fmt.Errorf("%s needs the secret %q; set it with: server secret set %s", who, name, name)
+	}
+	return value, nil
 }
 
 // authorize gives the hosts of a tool what its file says of credentials and of
@@ -228,13 +265,9 @@ func (b *toolbox) authorize(ctx context.Context, t definition.DeclaredTool, host
 	if t.Auth.Secret == "" {
 		return nil
 	}
-	values, err := b.secrets.Values(ctx)
+	value, err := b.secret(ctx, "the tool "+t.Name, t.Auth.Secret)
 	if err != nil {
 		return err
-	}
-	value, ok := values[t.Auth.Secret]
-	if !ok {
-		return fmt.Errorf("the tool %s needs the secret %q; set it with: server secret set %s", t.Name, t.Auth.Secret, t.Auth.Secret)
 	}
 	for i := range hosts {
 		hosts[i].Header = map[string]string{t.Auth.Header: t.Auth.Prefix + value}

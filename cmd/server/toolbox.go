@@ -17,6 +17,7 @@ import (
 	"baton/internal/sessions"
 	"baton/internal/tools"
 	"baton/internal/tools/builtin"
+	"baton/internal/tools/oauth"
 )
 
 // toolbox makes the tools of agents, each bound to what its agent may use.
@@ -25,6 +26,7 @@ type toolbox struct {
 	dataDir      string
 	store        *sessions.Store
 	secrets      *secrets.Store
+	grants       *oauth.Grants
 	more         map[string]toolMaker // beside those that come with Baton
 
 	mu      sync.Mutex

@@ -22,6 +22,7 @@ import (
 	"baton/internal/secrets"
 	"baton/internal/sessions"
 	"baton/internal/tools/breaker"
+	"baton/internal/tools/oauth"
 	"baton/web"
 )
 
@@ -62,7 +63,7 @@ func build(ctx context.Context, c config, installation definition.Installation, 
 	h.escalations, h.desk = escalation.NewStore(pool).OpenWith(h.keyring), decide.NewDesk(pool, h.inserter, h.hub).OpenWith(h.keyring)
 	h.secrets = secrets.NewStore(pool, h.keyring)
 	h.toolbox = newToolbox(installation, c.dataDir(), h.sessions, h.secrets)
-	h.toolbox.more = more
+	h.toolbox.more, h.toolbox.grants = more, oauth.NewGrants(pool, h.keyring)
 	h.definitions = definition.NewStore(pool, installation.Known(h.toolbox.names()), playbookFaults)
 	h.url = "http://" + addr
 	var public *url.URL

@@ -16,6 +16,7 @@ type Installation struct {
 	Hosts       map[string]Host
 	MCPServers  map[string]MCPServer
 	SMTP        SMTP
+	OAuth       map[string]OAuth
 	ToolsDir    string // of declared HTTP tools; empty if there are none
 	// Tools are those of ToolsDir by name, once ReadTools has read them.
 	Tools map[string]DeclaredTool
@@ -51,6 +52,16 @@ type MCPServer struct {
 	Trusted bool // its annotations are believed
 }
 
+// OAuth is what this installation is to an authorization server, which grants it
+// access to a service by client credentials.
+type OAuth struct {
+	TokenURL     string
+	ClientID     string
+	ClientSecret string // the name of a secret
+	Scopes       []string
+	Audience     string // empty: the server wants none
+}
+
 // SMTP is where send_email delivers.
 type SMTP struct {
 	Address string
@@ -72,11 +83,13 @@ func (i Installation) Known(tools []string) Known {
 }
 
 var (
-	variable   = regexp.MustCompile(`\$\{([^}]*)\}`)
-	envForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
-	dialForm   = regexp.MustCompile(`^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$`)
-	urlForm    = regexp.MustCompile(`^(postgres|postgresql)://.|^[a-z_]+=`)
+	variable    = regexp.MustCompile(`\$\{([^}]*)\}`)
+	envForm     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerForm  = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+	dialForm    = regexp.MustCompile(`^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$`)
+	urlForm     = regexp.MustCompile(`^(postgres|postgresql)://.|^[a-z_]+=`)
+	addressForm = regexp.MustCompile(`^https?://[^\s/@?#]+(/[^\s?#]*)?$`)
+	scopeForm   = regexp.MustCompile(`^[!#-\[\]-~]{1,200}$`)
 	// A statement's tool is change_db__NAME, of at most 64 characters.
 	statementForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,50}$`)
 	mailForm      = regexp.MustCompile(`^[^@\s<>]+@[^@\s<>]+$|^[^<>\r\n]+ <[^@\s<>]+@[^@\s<>]+>$`)
@@ -99,6 +112,7 @@ func ParseInstallation(name string, source []byte, lookup func(string) (string, 
 		"data_sources": func(n *yaml.Node, path string) { i.DataSources = named(r, n, path, r.dataSource) },
 		"hosts":        func(n *yaml.Node, path string) { i.Hosts = named(r, n, path, r.host) },
 		"mcp_servers":  func(n *yaml.Node, path string) { i.MCPServers = named(r, n, path, r.mcpServer) },
+		"oauth":        func(n *yaml.Node, path string) { i.OAuth = named(r, n, path, r.oauth) },
 		"smtp": func(n *yaml.Node, path string) {
 			r.required(n, path, r.mapping(n, path, map[string]read{
 				"address": r.matching(&i.SMTP.Address, dialForm, "host:port"),
@@ -185,6 +199,18 @@ func (r *reader) host(n *yaml.Node, path string) (h Host) {
 		},
 	})
 	return h
+}
+
+func (r *reader) oauth(n *yaml.Node, path string) (o OAuth) {
+	seen := r.mapping(n, path, map[string]read{
+		"token_url":     r.matching(&o.TokenURL, addressForm, "an address such as https://id.example.com/oauth/token"),
+		"client_id":     r.text(&o.ClientID, 500),
+		"client_secret": r.matching(&o.ClientSecret, nameForm, "a secret's name"),
+		"scopes":        r.names(&o.Scopes, scopeForm, "a scope"),
+		"audience":      r.text(&o.Audience, 500),
+	})
+	r.required(n, path, seen, "token_url", "client_id", "client_secret")
+	return o
 }
 
 func (r *reader) mcpServer(n *yaml.Node, path string) (m MCPServer) {

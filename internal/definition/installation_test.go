@@ -62,6 +62,8 @@ func TestInstallationFaults(t *testing.T) {
 		"data_sources: {s: {url: \"postgres://x\", statements: {a: {params: {x: {type: date, values: [a]}}}}}}":                                       "only a parameter of type text has values",
 		"data_sources: {s: {url: \"postgres://x\", statements: {a: {params: {x: {type: text, many: true}}}}}}":                                        "a statement takes no lists",
 		"data_sources: {s: {url: \"postgres://x\", statements: {a: {params: {x: {type: text, pattern: \"(\"}}}}}}":                                    "want a regular expression",
+		"oauth: {x: {token_url: \"https://id.example.com/token?x=1\", client_id: a, client_secret: b}}":                                               "want an address such as",
+		"oauth: {x: {token_url: \"https://id.example.com/token\", client_id: a}}":                                                                     "oauth.x: the key client_secret is missing",
 		"hosts: {x: {adress: \"a:1\"}}":                            "hosts.x.adress: this key is not known; did you mean address?",
 		"hosts: {x: {address: nowhere}}":                           `hosts.x.address: want host:port, got "nowhere"`,
 		"hosts: {x: {auth: {header: Authorization}}}":              "hosts.x.auth: the key secret is missing",

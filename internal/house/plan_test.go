@@ -48,6 +48,7 @@ var plan = map[string][]string{
 	"tools/builtin":  {"tools", "tools/httpcall", "permission", "safehttp", "process", "mail", "redact", "clean", "secrets", "markdown", "postgres", "id", "problem"},
 	"tools/mcp":      {"tools", "permission", "safehttp", "process", "redact", "clean", "secrets", "id", "problem"},
 	"tools/declared": {"definition", "tools", "tools/httpcall", "permission", "safehttp", "redact", "clean", "secrets", "id", "problem"},
+	"tools/oauth":    {"tools", "safehttp", "secrets", "postgres"},
 	"tools/httpcall": {"tools", "safehttp", "redact"},
 	"tools/drill":    {"tools", "id", "problem"},
 	"tools/breaker":  {"tools", "auth", "postgres", "problem"}, // people reset it
@@ -117,7 +118,7 @@ var vocabulary = []string{"Spec", "Call", "Result", "Output", "Item", "Failure",
 // withSQL are the rooms that talk to a database.
 var withSQL = []string{
 	"cmd/server", "agent", "notify", "insights", "retention", "drills", "demo", "bench",
-	"escalation", "escalation/decide", "sessions", "definition", "tools/builtin", "tools/breaker", "auth", "jobs", "live",
+	"escalation", "escalation/decide", "sessions", "definition", "tools/builtin", "tools/breaker", "tools/oauth", "auth", "jobs", "live",
 	"idempotency", "secrets", "telemetry", "page", "id", // page and id are arguments of queries
 	"postgres", "postgres/embedded", "postgres/migrate", "postgres/pgtest",
 }
