@@ -40,9 +40,15 @@ func (c config) databaseURL() string { return c.values["database_url"] }
 func (c config) publicURL() string   { return c.values["public_url"] }
 func (c config) secretKey() string   { return c.values["secret_key"] }
 
+// hasProvider says whether a provider of models is set up: by a key, or by an
+// address that may want none.
+func (c config) hasProvider(name string) bool {
+	return c.values[name+"_api_key"] != "" || c.values[name+"_base_url"] != ""
+}
+
 // installationKeys stand in baton.yaml beside the settings; the rooms that they
 // belong to read them.
-var installationKeys = []string{"data_sources", "hosts", "mcp_servers", "smtp", "tools_dir"}
+var installationKeys = []string{"data_sources", "hosts", "mcp_servers", "smtp", "tools_dir", "prices"}
 
 // ownVariables are those of the environment that are no settings: where the
 // file and Postgres's programs are.
@@ -224,7 +230,7 @@ func (c config) print(w io.Writer) {
 		if s.secret && value != "" {
 			value = masked
 		}
-		fmt.Fprintf(w, "%-13s %-40s # %s\n", s.key+":", value, source)
+		fmt.Fprintf(w, "%-19s %-40s # %s\n", s.key+":", value, source)
 	}
 	fmt.Fprintf(w, "# Commands work on %s.\n", c.worksOn())
 }

@@ -108,8 +108,9 @@ func (r *reading) take(e sdk.MessageStreamEventUnion) {
 		case "text":
 			r.Say(b.Text)
 		case "tool_use":
+			// A stream of the arguments follows, as a rule; {} stands for it here.
 			whole, err := json.Marshal(b.Input)
-			if err != nil || string(whole) == "null" {
+			if err != nil || string(whole) == "null" || string(whole) == "{}" {
 				whole = nil
 			}
 			r.places[e.Index] = r.Call(b.ID, b.Name, string(whole))

@@ -138,7 +138,7 @@ func (r *reading) take(chunk sdk.ChatCompletionChunk) {
 func (r *reading) call(c sdk.ChatCompletionChunkChoiceDeltaToolCall) {
 	place, begun := r.places[c.Index]
 	if !begun || c.ID != "" && c.ID != r.ids[place] {
-		place = r.Call(c.ID, c.Function.Name, "{}") // no arguments at all are none
+		place = r.Call(c.ID, c.Function.Name, "")
 		r.places[c.Index], r.ids = place, append(r.ids, c.ID)
 	}
 	r.Args(place, c.Function.Arguments)

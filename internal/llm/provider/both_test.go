@@ -87,7 +87,7 @@ func TestAReplyComesAsItWasSaid(t *testing.T) {
 	for name, want := range map[string]llm.Reply{
 		"text":               {Text: "I look into it: 漢字, “quotes”.\n\nDone.", Stop: llm.StopEndTurn},
 		"a call":             {Calls: []tools.Call{call("toolu_1", "echo", `{"n":9007199254740993,"text":"<b>&"}`)}, Stop: llm.StopToolUse},
-		"text and two calls": {Text: "Both.", Calls: []tools.Call{call("toolu_1", "echo", `{"n":1}`), call("toolu_2", "look", `{}`)}, Stop: llm.StopToolUse},
+		"text and two calls": {Text: "Both.", Calls: []tools.Call{call("toolu_1", "echo", `{"n":1}`), call("toolu_2", "look", `{"all":true}`)}, Stop: llm.StopToolUse},
 		"no JSON":            {Calls: []tools.Call{call("toolu_1", "echo", `{not json`)}, Stop: llm.StopToolUse},
 		"no object":          {Calls: []tools.Call{call("toolu_1", "echo", `[1]`)}, Stop: llm.StopToolUse},
 		"keys twice":         {Calls: []tools.Call{call("toolu_1", "echo", `{"n":1,"n":2}`)}, Stop: llm.StopToolUse},
