@@ -55,7 +55,7 @@ var installationKeys = []string{"data_sources", "hosts", "mcp_servers", "smtp", 
 var ownVariables = []string{"BATON_CONFIG", "BATON_PG_BIN"}
 
 // testVariables begin like ours and are for those who work on Baton.
-var testVariables = []string{"BATON_TEST_", "BATON_REQUIRE_BROWSER", "BATON_SCREENSHOTS", "BATON_LONG_FAULTS"}
+var testVariables = []string{"BATON_TEST_", "BATON_REQUIRE_BROWSER", "BATON_REQUIRE_NPM", "BATON_SCREENSHOTS", "BATON_LONG_FAULTS"}
 
 // loadConfig reads the configuration and finds all that is wrong with it.
 // Problems: setting_invalid, setting_unknown, config_unreadable, config_missing.
