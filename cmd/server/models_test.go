@@ -159,7 +159,7 @@ func TestThePageAboutModelsCanBeFollowed(t *testing.T) {
 		}
 		sh := exec.CommandContext(t.Context(), "sh", "-c", `server() { "$PROGRAM" "$@"; }; `+line)
 		sh.Dir = dir
-		sh.Env = append(command(t.Context(), env).Env, "PROGRAM="+os.Args[0])
+		sh.Env = command(t.Context(), append(env, "PROGRAM="+os.Args[0])).Env
 		out, err := sh.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", line, err, out)

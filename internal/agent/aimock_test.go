@@ -47,7 +47,7 @@ func serveAimock(t *testing.T) (url string) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	server := exec.CommandContext(ctx, lines[0], lines[1], "-p", "0", "-f", fixtures) //nolint:gosec // a program of this repository's
+	server := exec.CommandContext(ctx, lines[0], lines[1], "-p", "0", "-f", fixtures)
 	said, err := server.StdoutPipe()
 	if err == nil {
 		err = server.Start()

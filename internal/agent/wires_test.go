@@ -275,6 +275,58 @@ func TestTheSameSessionIsTheSameOnEveryModel(t *testing.T) {
 	}
 }
 
+// A provider that knows nothing of playbooks, and says what was once said after
+// so many replies: the session is the one that it was taken from.
+// R: M1, M2, M3
+func TestRecordedRepliesMakeTheSameSession(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"looks and finishes", "asks a person", "arguments that are no JSON", "an unknown tool", "two calls with one id", "cut by the output limit"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := wirePlaybooks[name]
+			var replies []llm.Reply
+			h := build(t, echo)
+			deps := h.deps()
+			scriptedModel := deps.Model
+			deps.Model = func(v definition.Version, name string) (llm.Model, error) {
+				m, err := scriptedModel(v, name)
+				return recording{m, &replies}, err
+			}
+			h.use(deps)
+			want := h.told(h.run(c.playbook).ID)
+			for _, dialect := range wiretest.Dialects {
+				server := wiretest.Serve(t, dialect, func(r wiretest.Request) wiretest.Answer {
+					if r.Replies >= len(replies) {
+						t.Errorf("asked for reply %d", r.Replies)
+						return wiretest.Answer{Err: &llm.Error{Kind: llm.InvalidRequest, Status: 400}}
+					}
+					return wiretest.Answer{Reply: replies[r.Replies]}
+				})
+				deps.Model = func(definition.Version, string) (llm.Model, error) {
+					return openWire(t, dialect, provider.Options{BaseURL: server.URL}), nil
+				}
+				h.use(deps)
+				if got := h.told(h.run("def reply(s):\n    return empty()").ID); !slices.Equal(got, want) {
+					t.Errorf("on %s it is\n%s\nwant\n%s", dialect, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+			}
+		})
+	}
+}
+
+// recording keeps what a model says.
+type recording struct {
+	llm.Model
+
+	replies *[]llm.Reply
+}
+
+func (r recording) Next(ctx context.Context, req llm.Request) (llm.Reply, error) {
+	reply, err := r.Model.Next(ctx, req)
+	*r.replies = append(*r.replies, reply)
+	return reply, err
+}
+
 // What no playbook plays: a provider that is silent, that can't be connected to,
 // that breaks off with an error, that withholds the rest.
 // R: A4, A8, M3

@@ -167,7 +167,7 @@ var doors = []door{
 	// The harness classifies what Postgres says of a tool's work.
 	{path: "github.com/jackc/pgx/v5/pgconn", rooms: append([]string{"tools"}, withSQL...), tests: []string{"..."}},
 	{path: "database/sql"}, // one way to the database; migrate has a bridge of pgx's own
-	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools", "tools/builtin", "tools/httpcall", "tools/mcp", "tools/declared", "llm/provider", "llm/wiretest", "notify", "demo"}, tests: []string{"..."}},
+	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools", "tools/builtin", "tools/httpcall", "tools/mcp", "tools/declared", "llm/provider", "llm/anthropic", "llm/openai", "llm/wiretest", "notify", "demo"}, tests: []string{"..."}},
 	{path: "log", rooms: []string{}}, // log/slog has a longer path
 	{path: "log/slog", rooms: []string{"..."}, tests: []string{"..."}},
 	{path: "unsafe"},

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
@@ -71,8 +73,13 @@ type model struct {
 func (m model) Next(ctx context.Context, req llm.Request) (llm.Reply, error) {
 	bounded, cancel := m.conn.Bound(ctx)
 	defer cancel()
-	stream := m.client.Messages.NewStreaming(bounded, m.params(req))
+	var res *http.Response
+	stream := m.client.Messages.NewStreaming(bounded, m.params(req), option.WithResponseInto(&res))
 	defer func() { _ = stream.Close() }()
+	if stream.Err() == nil && provider.IsWhole(res) { // all of the API's kind stream; this is an error with status 200
+		body, _ := io.ReadAll(res.Body)
+		return llm.Reply{}, m.conn.Failed(0, nil, body)
+	}
 	r := reading{Draft: provider.NewDraft(req), places: map[int64]int{}}
 	for !r.Done && stream.Next() {
 		r.take(stream.Current())

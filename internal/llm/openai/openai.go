@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -80,25 +82,57 @@ type model struct {
 func (m model) Next(ctx context.Context, req llm.Request) (llm.Reply, error) {
 	bounded, cancel := m.conn.Bound(ctx)
 	defer cancel()
-	stream := m.chat.Completions.NewStreaming(bounded, m.params(req))
+	var res *http.Response
+	stream := m.chat.Completions.NewStreaming(bounded, m.params(req), option.WithResponseInto(&res))
 	defer func() { _ = stream.Close() }()
 	r := reading{Draft: provider.NewDraft(req), places: map[int64]int{}}
-	for stream.Next() {
+	err := stream.Err()
+	if err == nil && provider.IsWhole(res) {
+		err = r.whole(m.conn, res.Body)
+	}
+	for err == nil && !r.Done && stream.Next() {
 		r.take(stream.Current())
 	}
-	err := stream.Err()
+	if err == nil {
+		err = stream.Err()
+	}
 	if broken, ok := errors.AsType[*ssestream.StreamError](err); ok { // an error in the stream
 		return llm.Reply{}, m.conn.Failed(0, nil, broken.Event.Data)
 	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return llm.Reply{}, failed
 	}
-	r.Done = r.Stop != "" // what may follow are figures
+	r.Done = r.Done || r.Stop != "" // what may follow are figures
 	name := m.name
 	if r.Model != "" {
 		name = r.Model
 	}
 	return r.Reply(bounded, m.conn, err, "openai/"+name, m.price)
+}
+
+// whole takes a reply of a server that doesn't stream. An error may come with
+// status 200.
+func (r *reading) whole(conn *provider.Connection, body io.Reader) error {
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	var said sdk.ChatCompletion
+	if json.Unmarshal(text, &said) != nil || len(said.Choices) == 0 {
+		return conn.Failed(0, nil, text)
+	}
+	r.Model, r.Done = said.Model, true
+	r.counted(said.Usage)
+	choice := said.Choices[0]
+	r.Say(choice.Message.Content)
+	for _, call := range choice.Message.ToolCalls {
+		r.Args(r.Call(call.ID, call.Function.Name, ""), call.Function.Arguments)
+	}
+	r.Stop = stopOf(choice.FinishReason)
+	if choice.Message.Refusal != "" {
+		r.Stop = llm.StopContentFilter
+	}
+	return nil
 }
 
 // reading makes a reply of the chunks of a stream.
@@ -112,10 +146,7 @@ func (r *reading) take(chunk sdk.ChatCompletionChunk) {
 	if chunk.Model != "" {
 		r.Model = chunk.Model
 	}
-	if u := chunk.Usage; u.PromptTokens > 0 || u.CompletionTokens > 0 {
-		cached, write := u.PromptTokensDetails.CachedTokens, u.PromptTokensDetails.CacheWriteTokens
-		r.Tokens = llm.Tokens{Input: max(0, u.PromptTokens-cached-write), CachedInput: cached, CacheWrite: write, Output: u.CompletionTokens}
-	}
+	r.counted(chunk.Usage)
 	for _, choice := range chunk.Choices {
 		if choice.Index != 0 {
 			continue
@@ -131,6 +162,15 @@ func (r *reading) take(chunk sdk.ChatCompletionChunk) {
 			r.Stop = stopOf(choice.FinishReason)
 		}
 	}
+}
+
+// counted takes the figures, which come once.
+func (r *reading) counted(u sdk.CompletionUsage) {
+	if u.PromptTokens == 0 && u.CompletionTokens == 0 {
+		return
+	}
+	cached, write := u.PromptTokensDetails.CachedTokens, u.PromptTokensDetails.CacheWriteTokens
+	r.Tokens = llm.Tokens{Input: max(0, u.PromptTokens-cached-write), CachedInput: cached, CacheWrite: write, Output: u.CompletionTokens}
 }
 
 // call takes a piece of a call. One with another id begins another call, also

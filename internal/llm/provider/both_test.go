@@ -193,6 +193,7 @@ func TestErrorsAreKnownForWhatTheyAre(t *testing.T) {
 		"a page in place of all":  {raw(200, `<html>Sign in</html>`, "Content-Type", "text/html"), llm.InvalidReply, 200, 0},
 		"another server's words":  {raw(400, `{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","code":400}`), llm.ContextTooLong, 400, 0},
 		"words alone":             {raw(400, `{"error":"the request exceeds the available context size"}`), llm.ContextTooLong, 400, 0},
+		"an error with 200":       {raw(200, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.Overloaded, 0, 0},
 		"a redirect to elsewhere": {raw(307, ``, "Location", "http://127.0.0.1:1/v1/messages"), llm.InvalidRequest, 0, 0},
 		"a redirect to nowhere":   {raw(304, ``), llm.InvalidReply, 304, 0},
 	} {
@@ -203,6 +204,24 @@ func TestErrorsAreKnownForWhatTheyAre(t *testing.T) {
 				t.Errorf("%s: %#v", name, e)
 			}
 		})
+	}
+}
+
+// R: M1
+func TestAServerThatDoesNotStreamIsUnderstood(t *testing.T) {
+	t.Parallel()
+	var said []string
+	server := wiretest.Serve(t, wiretest.OpenAI, func(wiretest.Request) wiretest.Answer {
+		return wiretest.Answer{Raw: &wiretest.Raw{Status: 200, Header: map[string]string{"Content-Type": "application/json; charset=utf-8"}, Body: `{"id":"x","object":"chat.completion","created":1,"model":"own",
+			"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","type":"function","function":{"name":"echo","arguments":"{\"n\":1}"}}]}}],
+			"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110,"prompt_tokens_details":{"cached_tokens":40}}}`}}
+	})
+	got, err := open(t, wiretest.OpenAI, provider.Options{BaseURL: server.URL, Key: wiretest.Key}).
+		Next(t.Context(), llm.Request{Messages: task, Say: func(piece string) { said = append(said, piece) }})
+	want := llm.Reply{Text: "I look.", Calls: []tools.Call{call("a", "echo", `{"n":1}`)}, Stop: llm.StopToolUse, Model: "openai/own",
+		Usage: llm.Usage{InputTokens: 100, OutputTokens: 10, CostMicros: 300}}
+	if err != nil || !reflect.DeepEqual(got, want) || len(said) != 1 {
+		t.Errorf("%+v, %v, said %q", got, err, said)
 	}
 }
 

@@ -96,13 +96,20 @@ func (c *Connection) Try(req *http.Request, next func(*http.Request) (*http.Resp
 		body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what came of it says enough
 		return nil, c.Failed(res.StatusCode, res.Header, body)
 	}
-	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if kind != "text/event-stream" && kind != "application/json" {
+	if kind := contentType(res); kind != "text/event-stream" && kind != "application/json" {
 		_ = res.Body.Close()
 		return nil, &llm.Error{Kind: llm.InvalidReply, Status: res.StatusCode,
 			Message: "what answers is no API of a model: its reply is " + clip(c.clean(kind), 100) + "; look at the base URL"}
 	}
 	return res, nil
+}
+
+// IsWhole says whether an answer comes at once, though a stream was asked for.
+func IsWhole(res *http.Response) bool { return res != nil && contentType(res) == "application/json" }
+
+func contentType(res *http.Response) string {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return kind
 }
 
 // Lost is the error for a request that got no answer, or whose answer broke off.
