@@ -171,7 +171,7 @@ func stopOf(reason sdk.StopReason) llm.StopReason {
 // params is a request on the wire. What stays the same from step to step is
 // marked to be kept by the provider, which makes reading it again cheaper.
 func (m model) params(req llm.Request) sdk.MessageNewParams {
-	p := sdk.MessageNewParams{Model: m.name, MaxTokens: int64(req.MaxOutputTokens), CacheControl: sdk.NewCacheControlEphemeralParam()}
+	p := sdk.MessageNewParams{Model: m.name, MaxTokens: int64(req.MaxOutputTokens)}
 	if p.MaxTokens == 0 {
 		p.MaxTokens = maxOutput
 	}
@@ -187,7 +187,18 @@ func (m model) params(req llm.Request) sdk.MessageNewParams {
 	for _, turn := range provider.Turns(req.Messages) {
 		p.Messages = append(p.Messages, message(turn))
 	}
+	keep(p.Messages[len(p.Messages)-1]) // ours: turns end with one
 	return p
+}
+
+// keep marks the end of a message of ours.
+func keep(m sdk.MessageParam) {
+	last := m.OfUser.Content[len(m.OfUser.Content)-1]
+	if last.OfText != nil {
+		last.OfText.CacheControl = sdk.NewCacheControlEphemeralParam()
+	} else {
+		last.OfToolResult.CacheControl = sdk.NewCacheControlEphemeralParam()
+	}
 }
 
 func message(turn provider.Turn) sdk.MessageParam {

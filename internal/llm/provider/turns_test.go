@@ -64,6 +64,9 @@ func TestAConversationIsSentWhole(t *testing.T) {
 		if got.System != "You work." || !slices.Equal(got.Tools, []string{"echo"}) || got.Replies != 1 {
 			t.Errorf("%+v", got)
 		}
+		if dialect == wiretest.Anthropic && got.Kept != 2 {
+			t.Errorf("it is asked to keep up to %d places, not to the end of the system prompt and of the conversation", got.Kept)
+		}
 		if len(got.Calls) != 2 || got.Calls[0] != (wiretest.WireCall{ID: "call_1", Tool: "echo", Args: `{"n":9007199254740993}`}) {
 			t.Errorf("calls %+v", got.Calls)
 		}

@@ -1,6 +1,7 @@
 package wiretest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -16,6 +17,7 @@ type Request struct {
 	Records []string   // what else the server said, oldest first
 	Calls   []WireCall // all of the conversation
 	Results []WireResult
+	Kept    int // places up to which Anthropic is asked to keep what it has read
 }
 
 // WireCall is a call of an earlier reply.
@@ -122,7 +124,7 @@ func readAnthropic(body []byte) (Request, string) {
 	if in.Model == "" || in.MaxTokens <= 0 || !in.Stream {
 		c.wrong("model, max_tokens and stream are needed")
 	}
-	c.request.Model = in.Model
+	c.request.Model, c.request.Kept = in.Model, bytes.Count(body, []byte(`"cache_control":{"type":"ephemeral"}`))
 	for _, block := range in.System {
 		c.request.System += block.Text
 	}
