@@ -70,3 +70,32 @@ func TestAReplyPastItsBoundIsAnError(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Asking a model has no effect, though it is a POST: it needs no connection of its
+// own each time, as a write does.
+// R: M1
+func TestRequestsWithoutEffectsShareAConnection(t *testing.T) {
+	t.Parallel()
+	for onlyReads, want := range map[bool]int{true: 1, false: 3} {
+		from := make(chan string, 3)
+		address := serve(t, func(_ http.ResponseWriter, r *http.Request) { from <- r.RemoteAddr })
+		c := client(t, safehttp.Options{OnlyReads: onlyReads, Hosts: []safehttp.Host{{Name: "a.internal", Address: address, AllowPrivate: true}}})
+		seen := map[string]bool{}
+		for range 3 {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://a.internal/", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := c.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+			seen[<-from] = true
+		}
+		if len(seen) != want {
+			t.Errorf("reads only %v: %d connections, want %d", onlyReads, len(seen), want)
+		}
+	}
+}

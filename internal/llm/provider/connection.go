@@ -62,7 +62,7 @@ func Connect(o Options) (*Connection, error) {
 	}
 	client, err := safehttp.New(safehttp.Options{
 		Hosts:   []safehttp.Host{{Name: u.Host, AllowPrivate: true}},
-		Connect: o.Connect, Idle: o.Idle, Most: maxReply,
+		Connect: o.Connect, Idle: o.Idle, Most: maxReply, OnlyReads: true,
 	})
 	if err != nil {
 		return nil, err
