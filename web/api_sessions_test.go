@@ -266,7 +266,7 @@ func TestWhatStartsNoSessionSaysWhy(t *testing.T) {
 		`{"agent": "ledger"}`:                                                     {"agent_not_found", "/agent"},
 		`{"agent": "desk", "task": "x", "inputs": [1]}`:                           {"inputs_invalid", "/inputs"},
 		`{"agent": "desk", "task": "x", "model": "gpt"}`:                          {"model_invalid", "/model"},
-		`{"agent": "desk", "task": "x", "model": "openai/any"}`:                   {"model_invalid", "/model"}, // not in this build
+		`{"agent": "desk", "task": "x", "model": "nobody/any"}`:                   {"model_invalid", "/model"}, // not in this build
 		`{"agent": "desk", "task": "x", "model": "scripted/other"}`:               {"model_invalid", "/model"},
 		`{"agent": "desk", "task": "x", "model": "a/b\u0000"}`:                    {"model_invalid", "/model"},
 		fmt.Sprintf(`{"agent": "desk", "task": %q}`, strings.Repeat("x", 20_001)): {"task_too_long", "/task"},

@@ -40,16 +40,22 @@ func (c config) databaseURL() string { return c.values["database_url"] }
 func (c config) publicURL() string   { return c.values["public_url"] }
 func (c config) secretKey() string   { return c.values["secret_key"] }
 
+// hasProvider says whether a provider of models is set up: by a key, or by an
+// address that may want none.
+func (c config) hasProvider(name string) bool {
+	return c.values[name+"_api_key"] != "" || c.values[name+"_base_url"] != ""
+}
+
 // installationKeys stand in baton.yaml beside the settings; the rooms that they
 // belong to read them.
-var installationKeys = []string{"data_sources", "hosts", "mcp_servers", "oauth", "smtp", "tools_dir"}
+var installationKeys = []string{"data_sources", "hosts", "mcp_servers", "oauth", "prices", "smtp", "tools_dir"}
 
 // ownVariables are those of the environment that are no settings: where the
 // file and Postgres's programs are.
 var ownVariables = []string{"BATON_CONFIG", "BATON_PG_BIN"}
 
 // testVariables begin like ours and are for those who work on Baton.
-var testVariables = []string{"BATON_TEST_", "BATON_REQUIRE_BROWSER", "BATON_SCREENSHOTS", "BATON_LONG_FAULTS"}
+var testVariables = []string{"BATON_TEST_", "BATON_REQUIRE_BROWSER", "BATON_REQUIRE_NPM", "BATON_SCREENSHOTS", "BATON_LONG_FAULTS"}
 
 // loadConfig reads the configuration and finds all that is wrong with it.
 // Problems: setting_invalid, setting_unknown, config_unreadable, config_missing.
@@ -227,7 +233,7 @@ func (c config) print(w io.Writer) {
 		if s.secret && value != "" {
 			value = masked
 		}
-		fmt.Fprintf(w, "%-13s %-40s # %s\n", s.key+":", value, source)
+		fmt.Fprintf(w, "%-19s %-40s # %s\n", s.key+":", value, source)
 	}
 	fmt.Fprintf(w, "# Commands work on %s.\n", c.worksOn())
 }

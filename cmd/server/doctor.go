@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"baton/internal/auth"
+	"baton/internal/definition"
 	"baton/internal/postgres"
 	"baton/internal/postgres/embedded"
 	"baton/internal/postgres/migrate"
@@ -22,10 +23,14 @@ import (
 )
 
 func doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	noModels := false
+	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what is missing on this machine and how to mend it", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := examine(cmd)
+			if !noModels {
+				findings = append(findings, examineModels(cmd)...)
+			}
 			unwell := false
 			for _, f := range findings {
 				mark := "ok  "
@@ -46,6 +51,8 @@ func doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&noModels, "no-models", false, "don't ask the providers of models whether they answer")
+	return cmd
 }
 
 type finding struct {
@@ -56,21 +63,21 @@ type finding struct {
 
 // examine looks and changes nothing: it starts no database.
 func examine(cmd *cobra.Command) []finding {
-	c, _, err := wholeConfig(cmd)
+	c, installation, err := wholeConfig(cmd)
 	findings := []finding{{subject: "configuration", detail: from(c.file), err: err}}
 	if err != nil {
 		return findings
 	}
 	findings = append(findings, examineSandbox())
 	if url := c.databaseURL(); url != "" {
-		return append(findings, examineDatabase(cmd.Context(), "database", url)...)
+		return append(findings, examineDatabase(cmd.Context(), "database", url, installation)...)
 	}
 	bin, err := embedded.Binaries()
 	findings = append(findings, finding{subject: "Postgres programs", detail: from(bin), err: err})
 	findings = append(findings, finding{subject: "data directory", detail: from(c.dataDir()), err: writable(c.dataDir())})
 	for _, at := range []struct{ what, dir string }{{"server", c.dataDir()}, {"demo", demoDir(c)}} {
 		if run, running := embedded.Owner(at.dir); running {
-			findings = append(findings, examineDatabase(cmd.Context(), fmt.Sprintf("running %s (process %d, %s)", at.what, run.PID, run.Addr), run.DatabaseURL)...)
+			findings = append(findings, examineDatabase(cmd.Context(), fmt.Sprintf("running %s (process %d, %s)", at.what, run.PID, run.Addr), run.DatabaseURL, installation)...)
 		}
 	}
 	return findings
@@ -92,7 +99,7 @@ func from(place string) string {
 	return ": " + place
 }
 
-func examineDatabase(ctx context.Context, subject, url string) []finding {
+func examineDatabase(ctx context.Context, subject, url string, installation definition.Installation) []finding {
 	pool, err := postgres.Open(ctx, url, 2)
 	if err != nil {
 		return []finding{{subject: subject, err: err}}
@@ -107,6 +114,7 @@ func examineDatabase(ctx context.Context, subject, url string) []finding {
 	if err != nil || !status.UpToDate() {
 		return findings
 	}
+	findings = append(findings, examinePrices(ctx, pool, installation)...)
 	return append(findings, examineServices(ctx, pool)...)
 }
 

@@ -38,6 +38,14 @@ var settings = []setting{
 		help: "text or json"},
 	{key: "log_level", env: "BATON_LOG_LEVEL", def: "info", check: oneOf("debug", "info", "warn", "error"),
 		help: "debug, info, warn or error"},
+	{key: "anthropic_api_key", env: "ANTHROPIC_API_KEY", secret: true,
+		help: "the key for Anthropic's models"},
+	{key: "anthropic_base_url", env: "ANTHROPIC_BASE_URL", check: checkBaseURL,
+		help: "another address that speaks like Anthropic's API"},
+	{key: "openai_api_key", env: "OPENAI_API_KEY", secret: true,
+		help: "the key for OpenAI's models, or for those of openai_base_url"},
+	{key: "openai_base_url", env: "OPENAI_BASE_URL", check: checkBaseURL,
+		help: "another address that speaks like OpenAI's Chat Completions"},
 }
 
 func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
@@ -108,6 +116,17 @@ func checkPublicURL(value string) string {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return "write the scheme and host only, for instance https://baton.example.org"
+	}
+	return ""
+}
+
+func checkBaseURL(value string) string {
+	if value == "" {
+		return ""
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "write scheme, host and path, for instance https://llm.example.org/v1; a key has its own setting"
 	}
 	return ""
 }

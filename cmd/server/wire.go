@@ -51,7 +51,10 @@ type house struct {
 // process does; addr is where the pages are served, empty in a command that
 // serves none.
 func build(ctx context.Context, c config, installation definition.Installation, more map[string]toolMaker, pool *pgxpool.Pool, addr string, log *slog.Logger) (h house, err error) {
-	h = house{pool: pool, accounts: auth.NewAccounts(pool), hub: live.NewHub(pool, log), models: &models{}}
+	h = house{pool: pool, accounts: auth.NewAccounts(pool), hub: live.NewHub(pool, log)}
+	if h.models, err = newModels(c, installation.Prices); err != nil {
+		return h, err
+	}
 	if h.keyring, err = openKeyring(c); err != nil {
 		return h, err
 	}

@@ -51,7 +51,7 @@ func startWorkers(ctx context.Context, c config, h house, log *slog.Logger) (*wo
 	w.agent = agent.NewWorker(agent.Deps{
 		DB: h.pool, Store: h.sessions, Definitions: h.definitions, Inserter: h.inserter, Replica: replica, Live: h.hub,
 		Keys: toolKeys(h.keyring), Keyring: h.keyring, Retries: new(tools.RetryBudgets), Breakers: h.breakers, Stuck: new(atomic.Int64),
-		Tools: h.toolbox.registry, Model: h.models.model, Redactor: sessionRedactor(h.keyring, h.secrets), Log: log,
+		Tools: h.toolbox.registry, Model: h.models.model, Redactor: sessionRedactor(h.keyring, h.secrets, c.modelKeys()...), Log: log,
 	})
 	list := river.NewWorkers()
 	river.AddWorker(list, w.agent)
@@ -103,10 +103,10 @@ func toolKeys(k *secrets.Keyring) tools.Keys {
 }
 
 // sessionRedactor gives each session a redactor whose placeholders are its own.
-// What it knows besides shapes are the installation's secrets and those in this
-// process's environment.
-func sessionRedactor(k *secrets.Keyring, store *secrets.Store) func(context.Context, id.Session) (*redact.Redactor, error) {
-	environment := redact.FromEnviron(os.Environ())
+// What it knows besides shapes are the installation's secrets, those in this
+// process's environment, and more.
+func sessionRedactor(k *secrets.Keyring, store *secrets.Store, more ...redact.Known) func(context.Context, id.Session) (*redact.Redactor, error) {
+	environment := append(redact.FromEnviron(os.Environ()), more...)
 	return func(ctx context.Context, session id.Session) (*redact.Redactor, error) {
 		values, err := store.Values(ctx)
 		if err != nil {

@@ -41,6 +41,21 @@ def reply(s):
 	}
 }
 
+// R: A4, P7
+// case: fault F26
+func TestWhatABrokenReplyCostIsCounted(t *testing.T) {
+	t.Parallel()
+	s := build(t, echo).run(`
+def reply(s):
+    if s.attempt < 3:
+        return [say("I begin"), usage(input_tokens = 90, output_tokens = 10, cost_usd = "0.10"), cut()]
+    return [finish("Done.", status = "done"), usage(input_tokens = 90, output_tokens = 10, cost_usd = "0.10")]
+`)
+	if s.Status != sessions.Completed || s.Tokens != 300 || s.CostMicros != 300_000 {
+		t.Errorf("it is %s after %d tokens and %d millionths of a dollar", s.Status, s.Tokens, s.CostMicros)
+	}
+}
+
 // late is a model whose reply comes whole although its session was cancelled
 // while it spoke.
 type late struct {

@@ -45,6 +45,12 @@ type usage struct {
 	Micros int64 `json:"cost_micros,omitempty"`
 }
 
+func usageOf(u llm.Usage) usage { return usage{u.InputTokens, u.OutputTokens, u.CostMicros} }
+
+func (u usage) model() llm.Usage {
+	return llm.Usage{InputTokens: u.Input, OutputTokens: u.Output, CostMicros: u.Micros}
+}
+
 // retried is call.retried: an attempt of a call failed, and the harness waits
 // before it makes the next one. Short waits are told by the result alone.
 type retried struct {
@@ -77,6 +83,7 @@ type modelFailed struct {
 	Message string        `json:"message,omitempty"`
 	Attempt int           `json:"attempt"`
 	WaitMS  int64         `json:"wait_ms,omitempty"` // before the next try
+	Usage   usage         `json:"usage,omitzero"`    // of a reply that broke off
 	// Ask is what people are asked about, if there is no next try.
 	Ask *escalation.Trouble `json:"ask,omitempty"`
 }

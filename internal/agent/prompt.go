@@ -19,7 +19,7 @@ var masked string
 
 // contractVersion names the text of the contract that every agent is taught. It
 // grows with each change of the text.
-const contractVersion = 2
+const contractVersion = 3
 
 // Prompt is the system prompt of an agent, exactly as its model is sent it: the
 // contract, whose number is returned as well, what its data policy asks for, and

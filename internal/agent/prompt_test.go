@@ -14,6 +14,7 @@ import (
 var contracts = map[int]string{
 	1: "f88c265b564e4124",
 	2: "c59dba252dc77b4f",
+	3: "e07f719cdc89ab23",
 }
 
 // R: S2

@@ -254,7 +254,7 @@ func (s *state) replied(d replied) {
 	s.turnSteps++
 	s.modelTries, s.allowance.refused = 0, false
 	s.allowance.steps++
-	s.usage = s.usage.Add(llm.Usage{InputTokens: d.Usage.Input, OutputTokens: d.Usage.Output, CostMicros: d.Usage.Micros})
+	s.usage = s.usage.Add(d.Usage.model())
 	message := llm.Message{Role: llm.RoleAssistant, Text: d.Text}
 	starts := map[int]bool{}
 	for _, n := range d.Start {
@@ -284,6 +284,7 @@ func (s *state) replied(d replied) {
 // modelFailed takes that no usable reply came.
 func (s *state) modelFailed(d modelFailed) {
 	s.modelTries++
+	s.usage = s.usage.Add(d.Usage.model())
 	if d.Kind == llm.ContextTooLong {
 		s.marks = append(s.marks, mark{at: len(s.messages), tooLong: true})
 	}

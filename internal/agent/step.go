@@ -37,7 +37,7 @@ func (s *sitting) step(ctx context.Context) (done bool, err error) {
 	reply, err := s.model.Next(ctx, req)
 	took := time.Since(asked)
 	if err != nil {
-		return s.modelFailed(ctx, llm.AsError(err))
+		return s.modelFailed(ctx, llm.AsError(err), llm.Usage{})
 	}
 	if reply.Stop == llm.StopCut || reply.Stop == llm.StopContentFilter {
 		// Nothing of a broken stream runs, and none of it is kept.
@@ -45,7 +45,7 @@ func (s *sitting) step(ctx context.Context) (done bool, err error) {
 		if reply.Stop == llm.StopContentFilter {
 			kind = llm.Refused
 		}
-		return s.modelFailed(ctx, &llm.Error{Kind: kind, Message: "the reply was " + string(reply.Stop)})
+		return s.modelFailed(ctx, &llm.Error{Kind: kind, Message: "the reply was " + string(reply.Stop)}, reply.Usage)
 	}
 	if tries := s.st.modelTries; tries > 0 {
 		s.log().Warn("model answered after repeats", "attempts", tries+1)
@@ -53,7 +53,7 @@ func (s *sitting) step(ctx context.Context) (done bool, err error) {
 	plans := s.plan(reply)
 	record := replied{
 		Stop: unexpected(reply), MS: millis(took), Plans: slices.Clone(plans), Start: starts(plans),
-		Usage: usage{Input: reply.Usage.InputTokens, Output: reply.Usage.OutputTokens, Micros: reply.Usage.CostMicros},
+		Usage: usageOf(reply.Usage),
 	}
 	if reply.Model != s.row.Model {
 		record.Model = reply.Model
@@ -145,9 +145,10 @@ func (s *sitting) writeReply(ctx context.Context, record replied, also ...func(c
 	return s.write(ctx, step, also...)
 }
 
-// modelFailed takes a reply that did not come: it is waited for and asked for
-// again, a bounded number of times; then people are asked.
-func (s *sitting) modelFailed(ctx context.Context, e *llm.Error) (done bool, err error) {
+// modelFailed takes a reply that did not come, or not whole: it is waited for
+// and asked for again, a bounded number of times; then people are asked. spent is
+// what it cost all the same.
+func (s *sitting) modelFailed(ctx context.Context, e *llm.Error, spent llm.Usage) (done bool, err error) {
 	if e.Kind == llm.Cancelled {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -155,7 +156,7 @@ func (s *sitting) modelFailed(ctx context.Context, e *llm.Error) (done bool, err
 		e.Kind = llm.Timeout
 	}
 	try := s.st.modelTries + 1
-	record := modelFailed{Kind: e.Kind, Status: e.Status, Message: clip(s.redactor.String(e.Message), 2000), Attempt: try}
+	record := modelFailed{Kind: e.Kind, Status: e.Status, Message: clip(s.redactor.String(e.Message), 2000), Attempt: try, Usage: usageOf(spent)}
 	var wait time.Duration
 	switch {
 	case e.Kind == llm.ContextTooLong && !s.st.tooLong(): // it is made shorter, and asked once more

@@ -27,7 +27,10 @@ func troubleOf(e *llm.Error, tries int, said string) *escalation.Trouble {
 		t.Kind = escalation.TroubleTooLong
 	case llm.InvalidRequest:
 		t.Kind = escalation.TroubleRequest
-		if e.Status == 401 || e.Status == 403 {
+		switch e.Status {
+		case 0: // nobody was asked
+			t.Kind = escalation.TroubleSetup
+		case 401, 402, 403, 429: // 429 that waiting doesn't help: the money is used up
 			t.Kind = escalation.TroubleAccess
 		}
 	default:

@@ -37,7 +37,10 @@ type Agent struct {
 const AnyHost = "*"
 
 // Scripted says whether the agent's model is its playbook.
-func (a Agent) Scripted() bool { return strings.HasPrefix(a.Model, scriptedProvider+"/") }
+func (a Agent) Scripted() bool { return Scripted(a.Model) }
+
+// Scripted says whether a model is a playbook.
+func Scripted(model string) bool { return strings.HasPrefix(model, scriptedProvider+"/") }
 
 // Budgets bound an agent's work. 0 means no limit for Tokens and CostMicros,
 // and the tool's own limit for Timeout and Deadline; the others are above 0.

@@ -19,8 +19,13 @@ type Installation struct {
 	OAuth       map[string]OAuth
 	ToolsDir    string // of declared HTTP tools; empty if there are none
 	// Tools are those of ToolsDir by name, once ReadTools has read them.
-	Tools map[string]DeclaredTool
+	Tools  map[string]DeclaredTool
+	Prices map[string]Price // by model, provider/model
 }
+
+// Price is what a model costs: millionths of a US dollar for a million tokens.
+// The last two are 0 where they are not told apart from Input.
+type Price struct{ Input, Output, CachedInput, CacheWrite int64 }
 
 // DataSource is a Postgres that query_db may read, by a SELECT-only role, and in
 // which change_db may run the statements that stand here, by a role of its own.
@@ -70,13 +75,17 @@ type SMTP struct {
 
 // Known is what the installation has for agents to name, beside the tools.
 func (i Installation) Known(tools []string) Known {
-	k := Known{Tools: tools, DataSources: []string{}, MCPServers: []string{}}
+	k := Known{Tools: tools, DataSources: []string{}, MCPServers: []string{}, Priced: []string{}}
 	for name := range i.DataSources {
 		k.DataSources = append(k.DataSources, name)
 	}
 	for name := range i.MCPServers {
 		k.MCPServers = append(k.MCPServers, name)
 	}
+	for model := range i.Prices {
+		k.Priced = append(k.Priced, model)
+	}
+	slices.Sort(k.Priced)
 	slices.Sort(k.DataSources)
 	slices.Sort(k.MCPServers)
 	return k
@@ -120,6 +129,9 @@ func ParseInstallation(name string, source []byte, lookup func(string) (string, 
 			}), "address", "from")
 		},
 		"tools_dir": r.text(&i.ToolsDir, 500),
+		"prices": func(n *yaml.Node, path string) {
+			i.Prices = namedBy(r, n, path, realModel, "a model, provider/model, of "+Anthropic+" or "+OpenAI, r.price)
+		},
 	}
 	for _, key := range others {
 		keys[key] = func(*yaml.Node, string) {}
@@ -130,15 +142,23 @@ func ParseInstallation(name string, source []byte, lookup func(string) (string, 
 
 // named reads a mapping from names to entries of one type.
 func named[T any](r *reader, n *yaml.Node, path string, each func(n *yaml.Node, path string) T) map[string]T {
+	return namedBy(r, n, path, nameForm.MatchString, "a name of letters, digits, dots, hyphens and underscores", each)
+}
+
+// namedBy is named for names of another form.
+func namedBy[T any](r *reader, n *yaml.Node, path string, fits func(string) bool, expected string, each func(n *yaml.Node, path string) T) map[string]T {
 	all := map[string]T{}
 	r.entries(n, path, func(key, value *yaml.Node, keyPath string) {
-		if !nameForm.MatchString(key.Value) {
-			r.refuse(key, keyPath, Fault{Expected: "a name of letters, digits, dots, hyphens and underscores", Got: shown(key)})
+		if !fits(key.Value) {
+			r.refuse(key, keyPath, Fault{Expected: expected, Got: shown(key)})
 		}
 		all[key.Value] = each(value, keyPath)
 	})
 	return all
 }
+
+// realModel says whether a text names a model that has a price.
+func realModel(name string) bool { return ValidModel(name) && !Scripted(name) }
 
 // required adds a fault for each key that a mapping lacks.
 func (r *reader) required(n *yaml.Node, path string, seen map[string]*yaml.Node, keys ...string) {
@@ -227,6 +247,17 @@ func (r *reader) mcpServer(n *yaml.Node, path string) (m MCPServer) {
 		r.refuse(n, path, Fault{Reason: "one of the keys command and url is due, not both"})
 	}
 	return m
+}
+
+// price reads what a model costs, in US dollars for a million tokens.
+func (r *reader) price(n *yaml.Node, path string) (p Price) {
+	r.required(n, path, r.mapping(n, path, map[string]read{
+		"input":        r.sum(&p.Input, 0),
+		"output":       r.sum(&p.Output, 0),
+		"cached_input": r.sum(&p.CachedInput, 1),
+		"cache_write":  r.sum(&p.CacheWrite, 1),
+	}), "input", "output")
+	return p
 }
 
 // expandVariables replaces each ${NAME}; one that is not set is an error that

@@ -23,6 +23,10 @@ hosts:
 mcp_servers: {files: {command: ["npx", "server"], trusted: false}, web: {url: "https://mcp.example.com"}}
 smtp: {address: "127.0.0.1:2525", from: "Baton <baton@example.org>"}
 tools_dir: ./tools
+prices:
+  anthropic/claude-test: {input: 3, output: 15, cached_input: 0.30, cache_write: 3.75}
+  openai/gpt-test: {input: 0.15, output: 0.6}
+  openai/own: {input: 0, output: 0}
 `), env, "addr")
 	if len(faults) > 0 {
 		t.Fatal(faults)
@@ -36,11 +40,16 @@ tools_dir: ./tools
 		MCPServers: map[string]MCPServer{"files": {Command: []string{"npx", "server"}}, "web": {URL: "https://mcp.example.com"}},
 		SMTP:       SMTP{"127.0.0.1:2525", "Baton <baton@example.org>"},
 		ToolsDir:   "./tools",
+		Prices: map[string]Price{
+			"anthropic/claude-test": {3_000_000, 15_000_000, 300_000, 3_750_000},
+			"openai/gpt-test":       {Input: 150_000, Output: 600_000},
+			"openai/own":            {},
+		},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if k := got.Known(nil); !reflect.DeepEqual(k, Known{DataSources: []string{"shop"}, MCPServers: []string{"files", "web"}}) {
+	if k := got.Known(nil); !reflect.DeepEqual(k, Known{DataSources: []string{"shop"}, MCPServers: []string{"files", "web"}, Priced: []string{"anthropic/claude-test", "openai/gpt-test", "openai/own"}}) {
 		t.Errorf("known %+v", k)
 	}
 }
@@ -67,6 +76,11 @@ func TestInstallationFaults(t *testing.T) {
 		"hosts: {x: {adress: \"a:1\"}}":                            "hosts.x.adress: this key is not known; did you mean address?",
 		"hosts: {x: {address: nowhere}}":                           `hosts.x.address: want host:port, got "nowhere"`,
 		"hosts: {x: {auth: {header: Authorization}}}":              "hosts.x.auth: the key secret is missing",
+		"prices: {gpt: {input: 1, output: 1}}":                     `prices.gpt: want a model, provider/model, of anthropic or openai, got "gpt"`,
+		"prices: {scripted/x: {input: 1, output: 1}}":              "want a model, provider/model, of anthropic or openai",
+		"prices: {openai/x: {input: 1}}":                           "prices.openai/x: the key output is missing",
+		"prices: {openai/x: {input: -1, output: 1}}":               "prices.openai/x.input: want a sum, 0 or more",
+		"prices: {openai/x: {input: 1, output: 0.0000001}}":        "with at most 6 decimal places",
 		"mcp_servers: {x: {}}":                                     "mcp_servers.x: one of the keys command and url is due, not both",
 		"mcp_servers: {x: {url: u, command: [c]}}":                 "one of the keys command and url is due, not both",
 		"smtp: {address: \"127.0.0.1:25\"}":                        "smtp: the key from is missing",

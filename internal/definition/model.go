@@ -13,10 +13,16 @@ import (
 // scriptedProvider is the provider whose models are the agents' own playbooks.
 const scriptedProvider = "scripted"
 
+// The providers of real models, which the installation has an account with.
+const (
+	Anthropic = "anthropic"
+	OpenAI    = "openai"
+)
+
 // Providers are the model providers of this build. A provider is named here in
 // the commit that brings it, so that nobody can set up an agent whose sessions
 // would only fail.
-func Providers() []string { return []string{scriptedProvider} }
+func Providers() []string { return []string{scriptedProvider, Anthropic, OpenAI} }
 
 var modelForm = regexp.MustCompile(`^([a-z][a-z0-9-]{0,30})/[^\s/][^\s]{0,127}$`)
 

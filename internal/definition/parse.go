@@ -65,6 +65,7 @@ func readSmall(path string) ([]byte, error) {
 // not checked.
 type Known struct {
 	Tools, DataSources, MCPServers []string
+	Priced                         []string // the models of which a price is known
 }
 
 var (
@@ -115,6 +116,10 @@ func Parse(f File, known Known) (Agent, Faults) {
 		a.Name = a.Slug
 	}
 	r.playbook(f, a, seen)
+	if a.Budgets.CostMicros > 0 && !a.Scripted() && a.Model != "" && known.Priced != nil && !slices.Contains(known.Priced, a.Model) {
+		r.refuse(seen["budgets"], "budgets.cost_usd", Fault{Reason: "the price of " + a.Model +
+			" is not known, so this limit could not be kept: add the model to prices in baton.yaml, which a server reads when it starts"})
+	}
 	return a, r.faults.sorted()
 }
 

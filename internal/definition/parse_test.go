@@ -37,7 +37,7 @@ retention: {outputs: 30d, sessions: 365d}
 func parse(source string) (Agent, Faults) {
 	return Parse(File{Name: "a.yaml", Source: []byte(source), Playbook: []byte("def reply(s): pass")}, Known{
 		Tools:       []string{"query_db", "http_request", "read_file", "send_email", "ask_human"},
-		DataSources: []string{"shop"}, MCPServers: []string{"files"},
+		DataSources: []string{"shop"}, MCPServers: []string{"files"}, Priced: []string{"openai/priced"},
 	})
 }
 
@@ -109,32 +109,34 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	const head = "slug: x\nmodel: scripted/m\nplaybook: m.star\n" // lines 1 to 3
 	for source, want := range map[string]string{
-		"":                                            "a.yaml: the file is empty",
-		"- a\n- b":                                    "a.yaml:1: want a mapping (key: value), got a list",
-		"slug: x":                                     "a.yaml:1: the key model is missing",
-		head + "a: [1":                                "a.yaml:4: not YAML: ",
-		head + "modle: y":                             "a.yaml:4: modle: this key is not known; did you mean model?",
-		head + "qqqqqq: y":                            "a.yaml:4: qqqqqq: this key is not known; there are budgets, data, ",
-		head + "slug: y":                              "a.yaml:4: slug: this key stands on line 1 already",
-		head + "---\nslug: y":                         "a.yaml:4: a second document begins here",
-		"slug: Refunds Desk\nmodel: m":                `a.yaml:1: slug: want small letters, digits and hyphens, such as refunds-desk, got "Refunds Desk"`,
-		"slug: x\nmodel: gpt":                         `a.yaml:2: model: want provider/model, such as scripted/refunds, got "gpt"`,
-		"slug: x\nmodel: openai/gpt":                  "a.yaml:2: model: this build has no models of openai; it has those of scripted",
-		"slug: x\nmodel: script/p":                    "a.yaml:2: model: this build has no models of script; did you mean scripted?",
-		"slug: x\nmodel: scripted/p":                  "a.yaml:2: model: a scripted model needs a playbook",
-		head + "name: 12":                             `a.yaml:4: name: want a text; put it in quotes, got "12"`,
-		head + "name:":                                "a.yaml:4: name: want a text, got nothing",
-		head + `name: "a\0b"`:                         "a.yaml:4: name: the text holds a NUL character",
-		head + "tools: query_db":                      `a.yaml:4: tools: want a list, got "query_db"`,
-		head + "tools: [query_bd]":                    "a.yaml:4: tools: there is no tool query_bd; did you mean query_db?",
-		head + "tools:\n- query_db\n- query_db":       "a.yaml:6: tools[1]: query_db is listed already",
-		head + "data_source: shp":                     "a.yaml:4: data_source: there is no data source shp; did you mean shop?",
-		head + "data_source: warehouse":               "a.yaml:4: data_source: there is no data source warehouse; there are shop; it is defined under data_sources in baton.yaml, which a server reads when it starts: see docs/configuration.md",
-		head + "hosts: [\"http://x\"]":                `a.yaml:4: hosts[0]: want a host name, such as api.example.com, got "http://x"`,
-		head + "permission: {mode: aks}":              `a.yaml:4: permission.mode: want one of read_only, ask, auto, got "aks"; did you mean ask?`,
-		head + "permission: {rules: [{do: deny}]}":    "a.yaml:4: permission.rules[0]: the key tool is missing",
-		head + "permission: {rules: [{tool: \"*\"}]}": "a.yaml:4: permission.rules[0]: the key do is missing",
-		head + "permission:\n  rules:\n  - {tool: \"*\", do: allow, wen: {}}":            "a.yaml:6: permission.rules[0].wen: this key is not known; did you mean when?",
+		"":                             "a.yaml: the file is empty",
+		"- a\n- b":                     "a.yaml:1: want a mapping (key: value), got a list",
+		"slug: x":                      "a.yaml:1: the key model is missing",
+		head + "a: [1":                 "a.yaml:4: not YAML: ",
+		head + "modle: y":              "a.yaml:4: modle: this key is not known; did you mean model?",
+		head + "qqqqqq: y":             "a.yaml:4: qqqqqq: this key is not known; there are budgets, data, ",
+		head + "slug: y":               "a.yaml:4: slug: this key stands on line 1 already",
+		head + "---\nslug: y":          "a.yaml:4: a second document begins here",
+		"slug: Refunds Desk\nmodel: m": `a.yaml:1: slug: want small letters, digits and hyphens, such as refunds-desk, got "Refunds Desk"`,
+		"slug: x\nmodel: gpt":          `a.yaml:2: model: want provider/model, such as scripted/refunds, got "gpt"`,
+		"slug: x\nmodel: gemini/x":     "a.yaml:2: model: this build has no models of gemini; it has those of scripted, anthropic, openai",
+		"slug: x\nmodel: openia/x":     "a.yaml:2: model: this build has no models of openia; did you mean openai?",
+		"slug: x\nmodel: openai/dear\nbudgets:\n  cost_usd: 1\n":              "a.yaml:3: budgets.cost_usd: the price of openai/dear is not known, so this limit could not be kept: add the model to prices in baton.yaml",
+		"slug: x\nmodel: script/p":                                            "a.yaml:2: model: this build has no models of script; did you mean scripted?",
+		"slug: x\nmodel: scripted/p":                                          "a.yaml:2: model: a scripted model needs a playbook",
+		head + "name: 12":                                                     `a.yaml:4: name: want a text; put it in quotes, got "12"`,
+		head + "name:":                                                        "a.yaml:4: name: want a text, got nothing",
+		head + `name: "a\0b"`:                                                 "a.yaml:4: name: the text holds a NUL character",
+		head + "tools: query_db":                                              `a.yaml:4: tools: want a list, got "query_db"`,
+		head + "tools: [query_bd]":                                            "a.yaml:4: tools: there is no tool query_bd; did you mean query_db?",
+		head + "tools:\n- query_db\n- query_db":                               "a.yaml:6: tools[1]: query_db is listed already",
+		head + "data_source: shp":                                             "a.yaml:4: data_source: there is no data source shp; did you mean shop?",
+		head + "data_source: warehouse":                                       "a.yaml:4: data_source: there is no data source warehouse; there are shop; it is defined under data_sources in baton.yaml, which a server reads when it starts: see docs/configuration.md",
+		head + "hosts: [\"http://x\"]":                                        `a.yaml:4: hosts[0]: want a host name, such as api.example.com, got "http://x"`,
+		head + "permission: {mode: aks}":                                      `a.yaml:4: permission.mode: want one of read_only, ask, auto, got "aks"; did you mean ask?`,
+		head + "permission: {rules: [{do: deny}]}":                            "a.yaml:4: permission.rules[0]: the key tool is missing",
+		head + "permission: {rules: [{tool: \"*\"}]}":                         "a.yaml:4: permission.rules[0]: the key do is missing",
+		head + "permission:\n  rules:\n  - {tool: \"*\", do: allow, wen: {}}": "a.yaml:6: permission.rules[0].wen: this key is not known; did you mean when?",
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {ltt: 3}}}]}":     "permission.rules[0].when.a.ltt: this key is not known; did you mean lt?",
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: {lt: x}}}]}":      `when.a.lt: want a number, got "x"`,
 		head + "permission: {rules: [{tool: \"*\", do: deny, when: {a: &a {not: *a}}}]}": "the value is nested too deep",
@@ -165,6 +167,20 @@ func TestFaults(t *testing.T) {
 		_, faults := parse(source)
 		if !strings.Contains(faults.Error(), want) {
 			t.Errorf("%.80q:\ngot  %v\nwant %s", source, faults, want)
+		}
+	}
+}
+
+// R: M1, P7
+func TestACostIsLimitedWhereThePriceIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{
+		"slug: x\nmodel: openai/priced\nbudgets: {cost_usd: 1}",
+		"slug: x\nmodel: openai/dear\nbudgets: {tokens: 1000}",
+		"slug: x\nmodel: scripted/x\nplaybook: ./x.star\nbudgets: {cost_usd: 1}",
+	} {
+		if _, faults := parse(source); len(faults) > 0 {
+			t.Errorf("%q: %v", source, faults)
 		}
 	}
 }

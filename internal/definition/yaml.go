@@ -265,8 +265,15 @@ func (r *reader) whole(dst *int64, least, most int64) read {
 	}
 }
 
-// micros reads a sum of money in millionths, exactly.
-func (r *reader) micros(dst *int64) read {
+// micros reads a sum of money above 0.
+func (r *reader) micros(dst *int64) read { return r.sum(dst, 1) }
+
+// sum reads a sum of money in millionths, exactly; least is 0 or 1.
+func (r *reader) sum(dst *int64, least int64) read {
+	expected := "a sum above 0 with at most 6 decimal places"
+	if least == 0 {
+		expected = "a sum, 0 or more, with at most 6 decimal places"
+	}
 	return func(n *yaml.Node, path string) {
 		// Digits and a point only: an exponent can be made to take hours.
 		number := n.Kind == yaml.ScalarNode && (n.ShortTag() == "!!int" || n.ShortTag() == "!!float") &&
@@ -276,8 +283,8 @@ func (r *reader) micros(dst *int64) read {
 			_, number = sum.SetString(n.Value)
 			sum.Mul(sum, big.NewRat(1_000_000, 1))
 		}
-		if !number || !sum.IsInt() || !sum.Num().IsInt64() || sum.Sign() <= 0 {
-			r.want(n, path, "a sum above 0 with at most 6 decimal places")
+		if !number || !sum.IsInt() || !sum.Num().IsInt64() || sum.Num().Int64() < least {
+			r.want(n, path, expected)
 			return
 		}
 		*dst = sum.Num().Int64()

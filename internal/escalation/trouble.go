@@ -26,6 +26,7 @@ const (
 	TroubleAccess     TroubleKind = "access"     // its provider doesn't accept our key
 	TroubleTooLong    TroubleKind = "too_long"   // the conversation is more than it can read
 	TroubleRequest    TroubleKind = "request"    // its provider doesn't take what it is asked
+	TroubleSetup      TroubleKind = "setup"      // this installation isn't set up for it
 )
 
 // Trouble is a model that doesn't go on.
@@ -50,6 +51,7 @@ var troubleWords = map[TroubleKind]struct{ title, problem, again string }{
 	TroubleAccess:     {"escalation.trouble.access.title", "escalation.trouble.access.problem", "escalation.trouble.access.again_then"},
 	TroubleTooLong:    {"escalation.trouble.too_long.title", "escalation.trouble.too_long.problem", "escalation.trouble.too_long.again_then"},
 	TroubleRequest:    {"escalation.trouble.request.title", "escalation.trouble.request.problem", "escalation.trouble.request.again_then"},
+	TroubleSetup:      {"escalation.trouble.setup.title", "escalation.trouble.setup.problem", "escalation.trouble.request.again_then"},
 }
 
 // TroubleDraft makes the question what to do about a model that doesn't go on,

@@ -82,7 +82,7 @@ func (p parsers) inside(value ast.Expr) []string {
 	ast.Inspect(value, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "named" {
+			if f, ok := n.Fun.(*ast.Ident); ok && strings.HasPrefix(f.Name, "named") {
 				lead = ".NAME."
 			}
 			if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "list" {

@@ -40,8 +40,10 @@ var plan = map[string][]string{
 	// Models know tools by their Spec alone: see vocabulary below.
 	"llm":           {"tools", "id", "problem"},
 	"llm/scripted":  {"llm", "tools", "id", "problem"},
-	"llm/anthropic": {"llm", "tools", "safehttp", "telemetry", "id", "problem"},
-	"llm/openai":    {"llm", "tools", "safehttp", "telemetry", "id", "problem"},
+	"llm/anthropic": {"llm/provider", "llm", "tools", "telemetry", "id", "problem"},
+	"llm/openai":    {"llm/provider", "llm", "tools", "telemetry", "id", "problem"},
+	"llm/provider":  {"llm", "tools", "safehttp", "id", "problem"}, // what both share
+	"llm/wiretest":  {"llm", "tools"},                              // a provider, for tests
 
 	// Tools, and what keeps them safe. A tool that talks to a person is the
 	// agent's: nothing here knows sessions.
@@ -80,13 +82,14 @@ var plan = map[string][]string{
 }
 
 // forTests are the rooms that only tests may import, from anywhere.
-var forTests = []string{"postgres/pgtest", "web/browsertest"}
+var forTests = []string{"postgres/pgtest", "web/browsertest", "llm/wiretest"}
 
 // testsMay is what the tests of a room use beside what lies below it.
 var testsMay = map[string][]string{
-	"agent": {"llm/scripted"},                                                                                                         // its model
-	"demo":  {"llm", "llm/scripted", "tools/builtin", "tools/declared", "tools/httpcall", "mail", "safehttp", "permission", "redact"}, // they play the sample playbooks on real tools
-	"house": {"definition", "llm/scripted"},                                                                                           // they read the examples in docs/
+	"agent":        {"llm/scripted", "llm/anthropic", "llm/openai", "llm/provider"},                                                          // its model
+	"demo":         {"llm", "llm/scripted", "tools/builtin", "tools/declared", "tools/httpcall", "mail", "safehttp", "permission", "redact"}, // they play the sample playbooks on real tools
+	"llm/provider": {"llm/anthropic", "llm/openai"},                                                                                          // what both come to
+	"house":        {"definition", "llm/scripted"},                                                                                           // they read the examples in docs/
 }
 
 // never are the ways that must not exist, however long: from the first of a
@@ -102,12 +105,14 @@ var never = []struct{ from, to, why string }{
 	{"llm/scripted", "escalation/decide", "no model can answer a question (K6)"},
 	{"llm/anthropic", "escalation/decide", "no model can answer a question (K6)"},
 	{"llm/openai", "escalation/decide", "no model can answer a question (K6)"},
+	{"llm/provider", "escalation/decide", "no model can answer a question (K6)"},
 	{"web", "agent", "starting a session inserts a job; the loop runs elsewhere"},
 	{"escalation/decide", "agent", "an answer inserts a job; the loop runs elsewhere"},
 	{"sessions", "escalation", "a session counts its open questions and knows nothing of them"},
 	{"tools", "sessions", "a tool is given what it needs"},
 	{"templates", "tools", "pages are drawn from structs of their own"},
 	{"cmd/server", "postgres/pgtest", "what tests need stays out of the program"},
+	{"cmd/server", "llm/wiretest", "what tests need stays out of the program"},
 	{"cmd/server", "web/browsertest", "what tests need stays out of the program"},
 }
 
@@ -157,13 +162,13 @@ var doors = []door{
 	{path: "github.com/chromedp", rooms: []string{"web/browsertest"}, tests: []string{"web", "cmd/server"}},
 	{path: "pgregory.net/rapid", tests: []string{"..."}},
 	{path: "go.uber.org/goleak", tests: []string{"..."}},
-	{path: "testing", rooms: []string{"postgres/pgtest", "web/browsertest"}, tests: []string{"..."}},
+	{path: "testing", rooms: []string{"postgres/pgtest", "web/browsertest", "llm/wiretest"}, tests: []string{"..."}},
 	// No SQL at the door, in what is shown, or in what is pure.
 	{path: "github.com/jackc/pgx", rooms: withSQL, tests: []string{"..."}},
 	// The harness classifies what Postgres says of a tool's work.
 	{path: "github.com/jackc/pgx/v5/pgconn", rooms: append([]string{"tools"}, withSQL...), tests: []string{"..."}},
 	{path: "database/sql"}, // one way to the database; migrate has a bridge of pgx's own
-	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools", "tools/builtin", "tools/httpcall", "tools/mcp", "tools/declared", "llm/anthropic", "llm/openai", "notify", "demo"}, tests: []string{"..."}},
+	{path: "net/http", rooms: []string{"cmd/server", "web", "web/api", "web/browsertest", "static", "safehttp", "live", "telemetry", "tools", "tools/builtin", "tools/httpcall", "tools/mcp", "tools/declared", "llm/provider", "llm/anthropic", "llm/openai", "llm/wiretest", "notify", "demo"}, tests: []string{"..."}},
 	{path: "log", rooms: []string{}}, // log/slog has a longer path
 	{path: "log/slog", rooms: []string{"..."}, tests: []string{"..."}},
 	{path: "unsafe"},

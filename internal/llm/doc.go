@@ -24,7 +24,7 @@
 // assistant message, in the order of the calls; a decision and notices stand
 // after the results that they belong to.
 //
-// Streaming: Next stays the only call, and its Reply is always whole. Text as
-// it arrives will be a field of Request, a func that is given deltas for
-// display; they decide nothing, and a model that can't stream leaves it alone.
+// Streaming: Next is the only call, and its Reply is always whole. Request.Say is
+// given text as it arrives, for display; it decides nothing, and a model that
+// can't stream leaves it alone.
 package llm

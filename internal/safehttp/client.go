@@ -24,6 +24,18 @@ type Options struct {
 	Public bool
 	// Resolver looks names up; nil is the system's.
 	Resolver *net.Resolver
+	// Connect bounds how long connecting may take, and how long agreeing on a key
+	// after it; 0 is 10 s.
+	Connect time.Duration
+	// Idle is how long a server may be silent, before its reply and within it;
+	// then the error is a *Silent. 0: for ever.
+	Idle time.Duration
+	// Most bounds the bytes of a reply's body; past it the error is a *TooLarge.
+	// 0: any number.
+	Most int64
+	// OnlyReads says that no request has an effect, of whatever method it is, so
+	// that all may use a connection again.
+	OnlyReads bool
 }
 
 // Client is an HTTP client that reaches only what it may. It is safe for
@@ -52,16 +64,22 @@ func New(o Options) (*Client, error) {
 		c.names = append(c.names, a.String())
 	}
 	slices.Sort(c.names)
-	d := &dialer{client: c, net: net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Resolver: o.Resolver}}
+	if o.Connect == 0 {
+		o.Connect = 10 * time.Second
+	}
+	d := &dialer{client: c, net: net.Dialer{Timeout: o.Connect, KeepAlive: 30 * time.Second, Resolver: o.Resolver}}
 	next := &http.Transport{
 		Proxy: nil, DialContext: d.dial, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+		TLSHandshakeTimeout: o.Connect, ExpectContinueTimeout: time.Second,
 		MaxIdleConnsPerHost: 4, MaxIdleConns: 64, IdleConnTimeout: 60 * time.Second,
 		MaxResponseHeaderBytes: 128 << 10,
 	}
-	writes := next.Clone()
-	writes.DisableKeepAlives = true
-	c.http = http.Client{Transport: &transport{client: c, next: next, writes: writes}, CheckRedirect: c.redirect}
+	writes := next
+	if !o.OnlyReads {
+		writes = next.Clone()
+		writes.DisableKeepAlives = true
+	}
+	c.http = http.Client{Transport: &transport{client: c, patience: patience{idle: o.Idle, most: o.Most}, next: next, writes: writes}, CheckRedirect: c.redirect}
 	return c, nil
 }
 
@@ -134,8 +152,9 @@ func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 // transport adds the credentials of the host that a request goes to. The
 // request that redirects copy from never holds them.
 type transport struct {
-	client *Client
-	next   *http.Transport
+	client   *Client
+	patience patience
+	next     *http.Transport
 	// writes has a connection of its own for each request. On one that was used
 	// before, Go sends a request with an Idempotency-Key a second time when it is cut,
 	// whether the host honours the key or not; and of a write that finds its connection
@@ -156,9 +175,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
-		return t.next.RoundTrip(req)
+		return t.patience.send(req, t.next)
 	}
-	return t.writes.RoundTrip(req)
+	return t.patience.send(req, t.writes)
 }
 
 func (t *transport) CloseIdleConnections() { t.next.CloseIdleConnections() }

@@ -38,8 +38,8 @@ func get(t testing.TB, c *safehttp.Client, target string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	b, _ := io.ReadAll(resp.Body)
-	return string(b), nil
+	b, err := io.ReadAll(resp.Body)
+	return string(b), err
 }
 
 func wantRefused(t testing.TB, what string, err error) {
