@@ -1,6 +1,7 @@
 package safehttp
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -47,7 +48,7 @@ func (a authority) String() string {
 // that only some resolvers know (2130706433, 0x7f.1, 127.1) are refused.
 func normal(name, port, scheme string) (authority, error) {
 	name = strings.TrimSuffix(name, ".")
-	if ip, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+	if ip, err := parseAddress(strings.Trim(name, "[]")); err == nil {
 		name = ip.Unmap().String()
 		if ip.Zone() != "" {
 			return authority{}, refuse("address %q has a zone", name)
@@ -58,7 +59,7 @@ func normal(name, port, scheme string) (authority, error) {
 			return authority{}, refuse("%q is not a host name", name)
 		}
 		name = strings.ToLower(ascii)
-		if ip, err := netip.ParseAddr(name); err == nil { // full-width digits, for instance
+		if ip, err := parseAddress(name); err == nil { // full-width digits, for instance
 			name = ip.Unmap().String()
 		} else if last := name[strings.LastIndexByte(name, '.')+1:]; last[0] >= '0' && last[0] <= '9' {
 			return authority{}, refuse("%q is neither a host name nor an address as it is usually written", name)
@@ -68,6 +69,17 @@ func normal(name, port, scheme string) (authority, error) {
 		port = ""
 	}
 	return authority{name, port}, nil
+}
+
+var errNoAddress = errors.New("no address")
+
+// parseAddress reads an address. What can't be one, as most names can't, costs
+// nothing.
+func parseAddress(name string) (netip.Addr, error) {
+	if name == "" || (name[0] < '0' || name[0] > '9') && !strings.Contains(name, ":") {
+		return netip.Addr{}, errNoAddress
+	}
+	return netip.ParseAddr(name)
 }
 
 // parseHost reads a host of a list.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"baton/internal/tools"
 	"baton/internal/tools/httpcall"
 )
@@ -85,27 +87,27 @@ type httpRequest struct{ client *httpcall.Client }
 
 // effect goes by method, and by whether the host honours the key.
 func (h *httpRequest) effect(args json.RawMessage) tools.Effect {
-	var a httpArgs
-	if json.Unmarshal(args, &a) != nil {
-		return tools.EffectSide
-	}
-	switch a.Method {
+	switch field(args, "method") {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return tools.EffectRead
 	}
-	if host, _, err := h.client.Host(a.URL); err == nil && host.HonoursKey {
+	if host, _, err := h.client.Host(field(args, "url")); err == nil && host.HonoursKey {
 		return tools.EffectIdempotent
 	}
 	return tools.EffectSide
 }
 
 func (h *httpRequest) service(args json.RawMessage) string {
-	var a httpArgs
-	if json.Unmarshal(args, &a) != nil {
-		return ""
-	}
-	if host, _, err := h.client.Host(a.URL); err == nil {
+	if host, _, err := h.client.Host(field(args, "url")); err == nil {
 		return host.Name
+	}
+	return ""
+}
+
+// field is the text of one argument, without reading the others.
+func field(args json.RawMessage, name string) string {
+	if v := gjson.GetBytes(args, name); v.Type == gjson.String {
+		return v.Str
 	}
 	return ""
 }

@@ -71,11 +71,7 @@ func WebFetch(client *httpcall.Client) (tools.Tool, error) {
 type webFetch struct{ client *httpcall.Client }
 
 func (w *webFetch) service(args json.RawMessage) string {
-	var a webFetchArgs
-	if json.Unmarshal(args, &a) != nil {
-		return ""
-	}
-	if host, _, err := w.client.Host(a.URL); err == nil {
+	if host, _, err := w.client.Host(field(args, "url")); err == nil {
 		return host.Name
 	}
 	return ""

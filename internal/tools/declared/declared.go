@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -244,26 +245,15 @@ func (d *declared) output(a *httpcall.Answer) (tools.Output, error) {
 		out.Notices = append(out.Notices, fmt.Sprintf("%s answered %d, which is a success, and sent nothing else.", d.host.Name, a.Status))
 		return out, nil
 	}
-	var doc any
-	decoder := json.NewDecoder(bytes.NewReader(a.Body))
-	decoder.UseNumber()
-	if err := decoder.Decode(&doc); err != nil || !json.Valid(a.Body) {
+	if !a.JSON {
 		return tools.Output{}, d.noJSON(a)
 	}
 	out.Data = a.Body
-	if d.t.Result == "" {
-		return out, nil
-	}
-	part := httpcall.Pointer(doc, d.t.Result)
-	if part == nil {
+	if part := httpcall.At(a.Body, d.t.Result); part != nil {
+		out.Data = part
+	} else {
 		out.Notices = append(out.Notices, fmt.Sprintf("The answer has nothing at %s, so it stands here as a whole.", d.t.Result))
-		return out, nil
 	}
-	b, err := json.Marshal(part)
-	if err != nil {
-		return out, nil //nolint:nilerr // the whole answer is there
-	}
-	out.Data = b
 	return out, nil
 }
 
@@ -323,24 +313,25 @@ func (d *declared) verify(ctx context.Context, args json.RawMessage, key string)
 }
 
 func (d *declared) landed(a *httpcall.Answer, v values) (tools.Landed, error) {
-	var doc any
-	decoder := json.NewDecoder(bytes.NewReader(a.Body))
-	decoder.UseNumber()
-	if err := decoder.Decode(&doc); err != nil {
-		return tools.LandUnknown, fmt.Errorf("read the answer: %w", err)
+	if !a.JSON {
+		return tools.LandUnknown, errors.New("the answer is no JSON")
 	}
-	found := httpcall.Pointer(doc, d.t.Verify.Field)
-	if found == nil || found == false {
+	found := httpcall.At(a.Body, d.t.Verify.Field)
+	if found == nil || string(found) == "null" || string(found) == "false" {
 		return tools.DidNotLand, nil
 	}
 	if d.t.Verify.Equals == "" {
 		return tools.DidLand, nil
 	}
+	var text string
+	if json.Unmarshal(found, &text) != nil {
+		text = string(found) // a number as it is written
+	}
 	want, whole := v.text(d.t.Verify.Equals, asIs)
 	switch {
 	case !whole:
 		return tools.LandUnknown, nil
-	case plain(found) == want:
+	case text == want:
 		return tools.DidLand, nil
 	}
 	return tools.DidNotLand, nil

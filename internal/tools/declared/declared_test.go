@@ -178,7 +178,7 @@ func plainHTTP(source string) string { return strings.ReplaceAll(source, "https:
 func TestADeclaredToolSendsItsTemplate(t *testing.T) {
 	t.Parallel()
 	b, s := newBench(t, plainHTTP(refundYAML), nil)
-	b.said(`{"payment":"p 1?","amount":{"value":"12.50","currency":"EUR"},"lines":[9007199254740993,2],"note":"a&b"}`, tools.StatusSucceeded, `"data":{"amount":12345678901234567890.10,"id":"r_1"}`)
+	b.said(`{"payment":"p 1?","amount":{"value":"12.50","currency":"EUR"},"lines":[9007199254740993,2],"note":"a&b"}`, tools.StatusSucceeded, `"data":{"id":"r_1","amount":12345678901234567890.10}`)
 	r, body := s.last()
 	if r.Method != "POST" || r.URL.EscapedPath() != "/payments/p%201%3F/refunds" || r.URL.RawQuery != "note=a%26b&version=2" {
 		t.Errorf("%s %s", r.Method, r.URL)

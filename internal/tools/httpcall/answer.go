@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+
 	"baton/internal/tools"
 )
 
@@ -32,6 +35,7 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte // at most maxAnswer bytes
+	JSON   bool   // it is one JSON value
 	Long   bool   // there was more
 	Cut    error  // the connection ended before all of it came
 }
@@ -49,10 +53,13 @@ func answered(f *tools.Failure, header http.Header, body []byte) *tools.Failure 
 	return f
 }
 
+// matters are the names of the headers that tell something.
+var matters = []string{"Content-Type", "Content-Length", "Location", "Etag", "Last-Modified", "Retry-After", "Link", "X-Request-Id", "Ratelimit-Remaining", "X-Ratelimit-Remaining", "Allow", "Www-Authenticate"}
+
 // matter are the headers that tell something.
 func matter(h http.Header) map[string]string {
 	out := map[string]string{}
-	for _, name := range []string{"Content-Type", "Content-Length", "Location", "Etag", "Last-Modified", "Retry-After", "Link", "X-Request-Id", "Ratelimit-Remaining", "X-Ratelimit-Remaining", "Allow", "Www-Authenticate"} {
+	for _, name := range matters {
 		if v := h.Get(name); v != "" {
 			out[strings.ToLower(name)] = v
 		}
@@ -81,51 +88,46 @@ func (a *Answer) Notices() (list []string) {
 func (a *Answer) Output() (tools.Output, error) {
 	out := tools.Output{Notices: a.Notices()}
 	body := a.Body
-	head := map[string]any{"status": a.Status, "headers": matter(a.Header)}
 	kind := a.Kind()
-	desc := tools.DescribeBinary(body)
-	switch {
+	switch desc := tools.DescribeBinary(body); {
 	case len(body) == 0:
-		head["body"] = nil
+		body = []byte("null")
 	case desc != nil:
-		head["body"] = desc
-	case json.Valid(body) && (strings.HasSuffix(kind, "json") || kind == ""):
-		head["body"] = json.RawMessage(body)
-	default:
+		body = desc
+	case !a.JSON || !strings.HasSuffix(kind, "json") && kind != "":
 		var b strings.Builder
 		fmt.Fprintf(&b, "HTTP %d\n", a.Status)
-		for _, name := range slices.Sorted(maps.Keys(matter(a.Header))) {
-			fmt.Fprintf(&b, "%s: %s\n", name, matter(a.Header)[name])
+		told := matter(a.Header)
+		for _, name := range slices.Sorted(maps.Keys(told)) {
+			fmt.Fprintf(&b, "%s: %s\n", name, told[name])
 		}
 		out.Text, out.ContentType = b.String()+"\n"+string(body), kind
 		return out, nil
 	}
-	data, err := json.Marshal(head)
-	if err != nil {
-		return out, fmt.Errorf("marshal answer: %w", err)
+	data := make([]byte, 0, len(body)+200)
+	data = append(append(append(data, `{"body":`...), body...), `,"headers":{`...)
+	first := true
+	for _, name := range matters {
+		if v := a.Header.Get(name); v != "" {
+			if !first {
+				data = append(data, ',')
+			}
+			first = false
+			data = append(strconv.AppendQuote(data, strings.ToLower(name)), ':')
+			data, _ = jsontext.AppendQuote(data, v) // what is no text is replaced
+		}
 	}
+	data = strconv.AppendInt(append(data, `},"status":`...), int64(a.Status), 10)
+	data = append(data, '}')
 	out.Data, out.ContentType = data, "application/json"
 	return out, nil
 }
 
-// errorIn finds an error in a body with a good status.
+// errorIn finds an error in a body of JSON with a good status.
 func (h Host) errorIn(status int, body []byte) *tools.Failure {
-	if len(h.Errors) == 0 {
-		return nil
-	}
-	var doc any
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	if d.Decode(&doc) != nil {
-		return nil //nolint:nilerr // no JSON, so none of these errors
-	}
 	for _, e := range h.Errors {
-		v := Pointer(doc, e.Field)
-		if e.Equals == nil && (v == nil || v == false || v == "" || v == json.Number("0")) {
-			continue
-		}
-		got, err := json.Marshal(v)
-		if err != nil || e.Equals != nil && string(got) != string(e.Equals) {
+		got := At(body, e.Field)
+		if e.Equals == nil && nothing(got) || e.Equals != nil && !same(got, e.Equals) {
 			continue
 		}
 		t := e.Type
@@ -137,28 +139,45 @@ func (h Host) errorIn(status int, body []byte) *tools.Failure {
 	return nil
 }
 
-// Pointer is what stands at a JSON pointer in a decoded document, nil if nothing
-// does.
-func Pointer(doc any, p string) any {
-	if p == "" {
+// nothing says whether a value says that there is no error.
+func nothing(v json.RawMessage) bool {
+	switch string(v) {
+	case "", "null", "false", `""`, "0":
+		return true
+	}
+	return false
+}
+
+// same compares two values but for white space between their parts.
+func same(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+// At is what stands at a JSON pointer in valid JSON, as it is written there; nil if
+// nothing does. Nothing else of the document is read.
+func At(doc []byte, pointer string) json.RawMessage {
+	if pointer == "" {
 		return doc
 	}
-	for step := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
-		switch d := doc.(type) {
-		case map[string]any:
-			doc = d[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
-		case []any:
-			n, err := strconv.Atoi(step)
-			if err != nil || n < 0 || n >= len(d) {
-				return nil
-			}
-			doc = d[n]
-		default:
-			return nil
+	var path strings.Builder
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if path.Len() > 0 {
+			path.WriteByte('.')
 		}
+		path.WriteString(gjson.Escape(pointerStep.Replace(step)))
 	}
-	return doc
+	found := gjson.GetBytes(doc, path.String())
+	if !found.Exists() {
+		return nil
+	}
+	return json.RawMessage(found.Raw)
 }
+
+var pointerStep = strings.NewReplacer("~1", "/", "~0", "~")
 
 // clip shortens what is quoted in a message.
 func clip(s string) string {

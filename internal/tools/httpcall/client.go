@@ -1,7 +1,9 @@
 package httpcall
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -104,8 +106,10 @@ func (c *Client) Do(ctx context.Context, req *http.Request, host Host, secrets .
 		return nil, scrub(tools.Classify(err), host.Name, known)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, cut := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	body = []byte(redact.Mask(string(body), known))
+	body, cut := readAll(resp)
+	if len(known) > 0 {
+		body = []byte(redact.Mask(string(body), known))
+	}
 	if f := tools.FromHTTP(host.Name, resp.StatusCode, resp.Header); f != nil {
 		return nil, answered(f, resp.Header, body)
 	}
@@ -113,10 +117,10 @@ func (c *Client) Do(ctx context.Context, req *http.Request, host Host, secrets .
 		_, _ = tools.Writer(ctx).Write(body) // what came is kept beside the error
 		return nil, scrub(tools.Classify(cut), host.Name, known)
 	}
-	if f := host.errorIn(resp.StatusCode, body); f != nil {
+	a := &Answer{Status: resp.StatusCode, Header: resp.Header, Body: body, JSON: json.Valid(body), Cut: cut}
+	if f := host.errorIn(resp.StatusCode, body); a.JSON && f != nil {
 		return nil, answered(f, resp.Header, body)
 	}
-	a := &Answer{Status: resp.StatusCode, Header: resp.Header, Body: body, Cut: cut}
 	if len(body) > maxAnswer {
 		a.Long, a.Body = true, body[:maxAnswer]
 		for len(a.Body) > 0 && !utf8.RuneStart(a.Body[len(a.Body)-1]) {
@@ -124,6 +128,18 @@ func (c *Client) Do(ctx context.Context, req *http.Request, host Host, secrets .
 		}
 	}
 	return a, nil
+}
+
+// readAll reads an answer, of which it takes in at most one byte more than there may
+// be.
+func readAll(resp *http.Response) ([]byte, error) {
+	in := io.LimitReader(resp.Body, maxAnswer+1)
+	if resp.ContentLength <= 0 || resp.ContentLength > maxAnswer {
+		return io.ReadAll(in)
+	}
+	body := bytes.NewBuffer(make([]byte, 0, resp.ContentLength+bytes.MinRead))
+	_, err := body.ReadFrom(in)
+	return body.Bytes(), err
 }
 
 // Context is ctx for a request: the harness is told when it begins to leave.
