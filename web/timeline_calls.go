@@ -98,9 +98,14 @@ func (t *timeline) addCall(e sessions.Event, p tools.Plan) *row {
 func values(args json.RawMessage) string {
 	var list []string
 	for _, a := range arguments(args) {
-		if !a.Hidden && a.Value != "" {
-			list = append(list, firstLine(a.Value, 60))
+		if a.Hidden || a.Value == "" {
+			continue
 		}
+		value := a.Value
+		if json.Valid([]byte(value)) && strings.ContainsAny(value[:1], "{[") {
+			value = tools.ValueText(json.RawMessage(value)) // which may have several lines
+		}
+		list = append(list, firstLine(value, 60))
 	}
 	return cut(strings.Join(list, ", "), briefMost)
 }

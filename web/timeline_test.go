@@ -409,3 +409,14 @@ func BenchmarkFoldTenThousandEvents(b *testing.B) {
 		}
 	}
 }
+
+// A call's line shows its values as people read them, not the first character of
+// a structure.
+// R: V6
+func TestACallsLineShowsItsValues(t *testing.T) {
+	t.Parallel()
+	const args = `{"amount":{"currency":"EUR","value":"2862.00"},"lines":[{"sku":"A"}],"payment":"P-1"}`
+	if got := values([]byte(args)); got != "EUR 2,862.00, sku A, P-1" {
+		t.Error(got)
+	}
+}

@@ -94,8 +94,8 @@ func fieldText(v any) string {
 	case json.Number:
 		return t.String()
 	case map[string]any:
-		if value, currency, ok := money(t); ok {
-			return clip(clean.Line(value+" "+currency), maxFieldText)
+		if sum, ok := money(t); ok {
+			return clip(clean.Line(sum), maxFieldText)
 		}
 		return jsonText(t)
 	default:
@@ -107,11 +107,37 @@ func fieldText(v any) string {
 	return clip(text, maxFieldText)
 }
 
-// money is an amount with its currency, the one object that people read as a value.
-func money(o map[string]any) (value, currency string, ok bool) {
+// ValueText is a value of a call's arguments for people, in one line: a text as it
+// is, money as EUR 1,284.00, all else as JSON.
+func ValueText(value json.RawMessage) string {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return "–"
+	}
+	return fieldText(v)
+}
+
+// money is an amount with its currency, the one object that people read as a value:
+// every digit of it, in groups.
+func money(o map[string]any) (sum string, ok bool) {
 	value, isText := o["value"].(string)
 	currency, named := o["currency"].(string)
-	return value, currency, isText && named && len(o) == 2
+	if !isText || !named || len(o) != 2 {
+		return "", false
+	}
+	whole, cents, _ := strings.Cut(value, ".")
+	if digits := strings.TrimPrefix(whole, "-"); strings.Trim(digits, "0123456789") == "" {
+		for i := len(digits) - 3; i > 0; i -= 3 {
+			digits = digits[:i] + "," + digits[i:]
+		}
+		value = strings.TrimSuffix(whole, strings.TrimPrefix(whole, "-")) + digits
+		if cents != "" {
+			value += "." + cents
+		}
+	}
+	return currency + " " + value, true
 }
 
 func jsonText(v any) string {

@@ -84,3 +84,23 @@ func TestStoredPlansHoldNoSecrets(t *testing.T) {
 		}
 	}
 }
+
+// R: T11, Q3
+func TestMoneyIsReadWithItsCurrencyAndEveryDigit(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		`{"value":"2862.00","currency":"EUR"}`:           "EUR 2,862.00",
+		`{"value":"500","currency":"EUR"}`:               "EUR 500",
+		`{"value":"-1234567.1234","currency":"JPY"}`:     "JPY -1,234,567.1234",
+		`{"value":"1e9","currency":"EUR"}`:               "EUR 1e9",
+		`{"value":12,"currency":"EUR"}`:                  `{"currency":"EUR","value":12}`,
+		`{"value":"1","currency":"EUR","hidden":"2000"}`: `{"currency":"EUR","hidden":"2000","value":"1"}`,
+		`["a",{"b":1}]`: `["a",{"b":1}]`,
+		`"a\nb"`:        "a b",
+		`nonsense`:      "–",
+	} {
+		if got := ValueText(json.RawMessage(value)); got != want {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+	}
+}

@@ -198,7 +198,7 @@ func TestADeclaredToolSendsItsTemplate(t *testing.T) {
 	if r.URL.RawQuery != "version=2" || r.Header.Values("X-Note") != nil || strings.Contains(body, "lines") || !strings.Contains(body, `"fixed":[1,true,null]`) {
 		t.Errorf("%s %v %s", r.URL, r.Header, body)
 	}
-	if title, sentence := b.tool.Spec().Describe("zh-Hans", json.RawMessage(`{"payment":"p1","amount":{"value":"12.50","currency":"EUR"}}`)); title != "退款" || sentence != "退还付款 p1 的 12.50 EUR" {
+	if title, sentence := b.tool.Spec().Describe("zh-Hans", json.RawMessage(`{"payment":"p1","amount":{"value":"12.50","currency":"EUR"}}`)); title != "退款" || sentence != "退还付款 p1 的 EUR 12.50" {
 		t.Errorf("%s: %s", title, sentence)
 	}
 }
