@@ -69,6 +69,7 @@ func examine(cmd *cobra.Command) []finding {
 		return findings
 	}
 	findings = append(findings, examineSandbox())
+	findings = append(findings, examineSources(cmd.Context(), installation.DataSources)...)
 	if url := c.databaseURL(); url != "" {
 		return append(findings, examineDatabase(cmd.Context(), "database", url, installation)...)
 	}

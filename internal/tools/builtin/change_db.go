@@ -77,6 +77,28 @@ func ChangeDB(source string, pool *pgxpool.Pool, s Statement) (tools.Tool, error
 	return c, nil
 }
 
+// PrepareStatement has a database read a statement and its question, without
+// running either.
+func PrepareStatement(ctx context.Context, conn *pgx.Conn, s Statement) error {
+	c := &changeDB{s: s}
+	for _, sql := range []string{s.SQL, s.Verify} {
+		if sql == "" {
+			continue
+		}
+		if err := c.fits(sql, sql == s.SQL); err != nil {
+			return err
+		}
+		bound, _, err := c.bind(sql, nil)
+		if err == nil {
+			_, err = conn.Prepare(ctx, "", bound)
+		}
+		if err != nil {
+			return fmt.Errorf("prepare statement %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
 type changeDB struct {
 	source string
 	pool   *pgxpool.Pool
