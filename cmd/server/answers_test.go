@@ -329,6 +329,34 @@ def reply(s):
 	}
 }
 
+// A call that was approved with other arguments is cut off, and a person has it
+// run again: what runs is what was approved, not what the model had asked for.
+// R: X7, A6
+func TestACallInDoubtIsRunAgainAsItWasEdited(t *testing.T) {
+	t.Parallel()
+	p := working(t)
+	session := p.start(`
+def reply(s):
+    if s.step == 0:
+        return [call("wire", amount = 900, to = "bank")]
+    return [finish("The transfer: " + s.results[0].status, status = "unable", unresolved = ["see there"])]
+`, "permission: {mode: ask}\nescalation: {hold: 0s}")
+	approval := p.questions(session, 1)[0]
+	p.answer("supervisor", approval, decide.Answer{Version: 1, Type: escalation.Edit, EditedArgs: []byte(`{"amount":1,"to":"bank"}`)})
+	doubt := p.questions(session, 1)[0]
+	p.answer("responder", doubt, choose(doubt, escalation.DoubtAgain))
+	p.untilStatus(session, sessions.Completed)
+	ran := p.witness.ran("wire")
+	if len(ran) != 2 {
+		t.Fatalf("it ran %d times, want 2", len(ran))
+	}
+	for i, args := range ran {
+		if strings.Contains(args, "900") {
+			t.Errorf("run %d was of the model's own arguments: %s", i+1, args)
+		}
+	}
+}
+
 // R: A6, O3
 func TestEditingAnApprovalLeavesTheSecretsThatWereMaskedAsTheyWere(t *testing.T) {
 	t.Parallel()

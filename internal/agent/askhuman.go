@@ -308,6 +308,22 @@ func (s *sitting) runApproved(ctx context.Context, c *call) error {
 	return s.writeResult(ctx, c, s.runner.Execute(ctx, c.plan))
 }
 
+// planAsEdited plans the calls again that a former worker started with a decider's
+// arguments: the ledger's plan has the model's own.
+func (s *sitting) planAsEdited() {
+	for _, c := range s.st.openCalls() {
+		if c.edited == nil {
+			continue
+		}
+		asked := c.plan.Call
+		asked.Args = s.restore(c.edited, asked.Args)
+		c.plan = tools.Prepare(asked, s.factsFor(c))
+		if c.plan.Verdict == tools.Awaiting {
+			c.plan.Verdict = tools.Ready // it was approved, and has used its approval up
+		}
+	}
+}
+
 // restore puts back the secrets that a decider saw masked and left as they
 // were: a field that equals the masked one is the clear one.
 func (s *sitting) restore(edited, clear json.RawMessage) json.RawMessage {
