@@ -70,7 +70,7 @@ type call struct {
 	// edited are the arguments that a decider put in the place of the model's, once
 	// the call was started with them.
 	edited json.RawMessage
-	sealed   bool              // the ledger has its arguments only in redacted form
+	sealed bool // the ledger has its arguments only in redacted form
 	// plannedAt is when this worker planned it, zero for a former one's.
 	plannedAt time.Time
 }
