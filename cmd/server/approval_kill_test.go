@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"baton/internal/auth"
 	"baton/internal/definition"
@@ -74,22 +75,8 @@ func TestAnApprovalThatWaitsSurvivesAKillAndOneClickRunsTheCall(t *testing.T) {
 	r.world.mu.Unlock()
 
 	second := launch(t, r.env...)
-	token, err := auth.NewAccounts(r.pool).MakeLink(t.Context(), auth.CLI("t"), "Mara")
-	if err != nil {
-		t.Fatal(err)
-	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mara := &visitor{t: t, base: second.url, client: http.Client{Jar: jar}}
-	if status, _ := mara.send(http.MethodPost, templates.SignInURL, url.Values{"token": {token}}); status != http.StatusOK {
-		t.Fatalf("signing in: %d", status)
-	}
-	var question id.Escalation
-	if err := r.pool.QueryRow(t.Context(), `select id from escalations where session_id = $1 and status = 'pending'`, session).Scan(&question); err != nil {
-		t.Fatal(err)
-	}
+	mara := r.mara(second)
+	question := r.question(session)
 	if status, page := mara.send(http.MethodGet, templates.InboxURL, nil); status != http.StatusOK || !strings.Contains(page, templates.EscalationURL(question.String())) {
 		t.Fatalf("the inbox (%d) doesn't show the question", status)
 	}
@@ -108,6 +95,77 @@ func TestAnApprovalThatWaitsSurvivesAKillAndOneClickRunsTheCall(t *testing.T) {
 	if got := fmt.Sprint(r.world.bookings); got != "map[table for 4711:1]" {
 		t.Errorf("booked %s", got)
 	}
+}
+
+// An approved call is under way when the server is killed. The next one ends it
+// as it was approved: its service takes it twice for once, so it is sent again,
+// with the same key and what the decider put in.
+// R: A1, A6, X7
+// case: fault F03
+func TestAnApprovedCallThatWasCutOffIsEndedAsItWasApproved(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer url.Values
+		body   string
+	}{
+		"as it was":    {url.Values{"version": {"1"}, "option": {templates.ApproveAnswer}}, "table for 4711"},
+		"with changes": {url.Values{"version": {"1"}, "option": {templates.EditAnswer}, "arg.method": {"POST"}, "arg.url": {"http://world.internal/book"}, "arg.body": {"table for 2"}}, "table for 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newReplicas(t, 0, "honours_idempotency_key: true")
+			r.world.slow = time.Hour
+			r.env = append(r.env, "BATON_DATA_DIR="+dataDir(t))
+			first := launch(t, r.env...)
+			session := r.ask(bookWithLeave)
+			r.until("it waits for a person", `select status = 'waiting' and open_questions = 1 from sessions where id = $1`, session)
+			if status, page := r.mara(first).send(http.MethodPost, templates.AnswerURL(r.question(session).String()), c.answer); status != http.StatusOK {
+				t.Fatalf("the answer: %d %s", status, page)
+			}
+			r.world.untilBooked(t)
+			first.end(syscall.SIGKILL)
+			r.world.mu.Lock()
+			r.world.slow = 0
+			r.world.mu.Unlock()
+
+			launch(t, r.env...)
+			r.until("it ends", `select ended_at is not null from sessions where id = $1`, session)
+			s, err := r.store.Get(t.Context(), auth.CLI("t"), session)
+			if err != nil || s.Status != sessions.Completed || s.Outcome != sessions.Done || s.Calls != 2 {
+				t.Errorf("%s %s after %d calls, %s, %v", s.Status, s.Outcome, s.Calls, s.Failure, err)
+			}
+			if got := fmt.Sprint(r.world.bookings); got != "map["+c.body+":2]" || len(r.world.keys) != 1 {
+				t.Errorf("booked %s under %d keys", got, len(r.world.keys))
+			}
+		})
+	}
+}
+
+// mara is a visitor of a server who is signed in.
+func (r *replicas) mara(p *program) *visitor {
+	r.t.Helper()
+	token, err := auth.NewAccounts(r.pool).MakeLink(r.t.Context(), auth.CLI("t"), "Mara")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	v := &visitor{t: r.t, base: p.url, client: http.Client{Jar: jar}}
+	if status, _ := v.send(http.MethodPost, templates.SignInURL, url.Values{"token": {token}}); status != http.StatusOK {
+		r.t.Fatalf("signing in: %d", status)
+	}
+	return v
+}
+
+// question is the one that a session waits for.
+func (r *replicas) question(session id.Session) (question id.Escalation) {
+	r.t.Helper()
+	if err := r.pool.QueryRow(r.t.Context(), `select id from escalations where session_id = $1 and status = 'pending'`, session).Scan(&question); err != nil {
+		r.t.Fatal(err)
+	}
+	return question
 }
 
 // ask starts one session of an agent that asks before it changes anything.

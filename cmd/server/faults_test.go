@@ -31,6 +31,7 @@ import (
 type outsideWorld struct {
 	mu       sync.Mutex
 	bookings map[string]int
+	keys     map[string]bool // under which they were made
 	slow     time.Duration
 }
 
@@ -39,14 +40,36 @@ func (w *outsideWorld) ServeHTTP(res http.ResponseWriter, req *http.Request) {
 	w.mu.Lock()
 	if req.Method == http.MethodPost {
 		w.bookings[string(body)]++
+		w.keys[req.Header.Get("Idempotency-Key")] = true
 	}
+	slow := w.slow
 	w.mu.Unlock()
 	select {
-	case <-time.After(w.slow):
+	case <-time.After(slow):
 	case <-req.Context().Done():
 	}
 	res.Header().Set("Content-Type", "application/json")
 	fmt.Fprint(res, `{"ok": true}`)
+}
+
+// untilBooked waits until a booking was asked for.
+func (w *outsideWorld) untilBooked(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		w.mu.Lock()
+		n := len(w.bookings)
+		w.mu.Unlock()
+		switch {
+		case n > 0:
+			return
+		case time.Now().After(deadline):
+			t.Fatal("nothing was booked")
+		}
+		select {
+		case <-t.Context().Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 const bookOnce = `
@@ -71,14 +94,15 @@ type replicas struct {
 	ids   []id.Session
 }
 
-func newReplicas(t *testing.T, slow time.Duration) *replicas {
+// newReplicas makes the world, whose host has more keys in the configuration.
+func newReplicas(t *testing.T, slow time.Duration, host ...string) *replicas {
 	t.Helper()
-	r := &replicas{t: t, pool: pgtest.New(t), world: &outsideWorld{bookings: map[string]int{}, slow: slow}}
+	r := &replicas{t: t, pool: pgtest.New(t), world: &outsideWorld{bookings: map[string]int{}, keys: map[string]bool{}, slow: slow}}
 	r.store = sessions.NewStore(r.pool, nil)
 	service := httptest.NewServer(r.world)
 	t.Cleanup(service.Close)
 	file := filepath.Join(t.TempDir(), "baton.yaml")
-	text := "hosts: {world.internal: {address: \"" + strings.TrimPrefix(service.URL, "http://") + "\", allow_private: true}}\n"
+	text := "hosts: {world.internal: {address: \"" + strings.TrimPrefix(service.URL, "http://") + "\", " + strings.Join(append(host, "allow_private: true"), ", ") + "}}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -273,9 +273,8 @@ func (s *sitting) runApproved(ctx context.Context, c *call) error {
 		return s.settleDoubt(ctx, c)
 	}
 	facts := s.factsFor(c)
-	asked := c.plan.Call
-	if edited := c.answer.Decision.EditedArgs; edited != nil {
-		asked.Args = s.restore(edited, c.plan.Call.Args)
+	asked := s.asEdited(c, c.answer.Decision.EditedArgs)
+	if c.answer.Decision.EditedArgs != nil {
 		// The decider's arguments are approved as they stand; only the worker has
 		// the key to name them.
 		as := tools.Prepare(asked, facts)
@@ -296,7 +295,8 @@ func (s *sitting) runApproved(ctx context.Context, c *call) error {
 	}
 	c.plan = again
 	s.st.useApproval(again.Approval)
-	c.started, c.fresh = true, true
+	c.start()
+	c.fresh = true
 	err := s.write(ctx, sessions.Step{Events: []sessions.NewEvent{{Type: sessions.CallStarted, Turn: c.turn, Step: c.step, Call: c.plan.Call.N}}})
 	if err != nil || s.cancel {
 		return err
@@ -308,20 +308,31 @@ func (s *sitting) runApproved(ctx context.Context, c *call) error {
 	return s.writeResult(ctx, c, s.runner.Execute(ctx, c.plan))
 }
 
-// planAsEdited plans the calls again that a former worker started with a decider's
-// arguments: the ledger's plan has the model's own.
-func (s *sitting) planAsEdited() {
+// planAsStarted gives the calls that a former worker started on a person's approval
+// the plans that ran: the ledger has them as they waited for it, with the model's
+// own arguments. The approval is used up; it cleared this very call.
+func (s *sitting) planAsStarted() {
 	for _, c := range s.st.openCalls() {
-		if c.edited == nil {
+		if !c.started || c.plan.Verdict != tools.Awaiting {
 			continue
 		}
-		asked := c.plan.Call
-		asked.Args = s.restore(c.edited, asked.Args)
-		c.plan = tools.Prepare(asked, s.factsFor(c))
+		if c.edited {
+			c.plan = tools.Prepare(s.asEdited(c, c.written), s.factsFor(c))
+		}
 		if c.plan.Verdict == tools.Awaiting {
-			c.plan.Verdict = tools.Ready // it was approved, and has used its approval up
+			c.plan.Verdict = tools.Ready
 		}
 	}
+}
+
+// asEdited is a call with a decider's arguments in the place of its own; nil is
+// none.
+func (s *sitting) asEdited(c *call, edited json.RawMessage) tools.Call {
+	asked := c.plan.Call
+	if edited != nil {
+		asked.Args = s.restore(edited, asked.Args)
+	}
+	return asked
 }
 
 // restore puts back the secrets that a decider saw masked and left as they

@@ -67,10 +67,8 @@ type call struct {
 	answer   *escalation.Event
 	draft    *escalation.Draft // ready to be raised, by this worker
 	doubt    bool              // the question is what became of the call
-	// edited are the arguments that a decider put in the place of the model's, once
-	// the call was started with them.
-	edited json.RawMessage
-	sealed bool // the ledger has its arguments only in redacted form
+	edited   bool              // it was started with a decider's arguments: written are those
+	sealed   bool              // the ledger has its arguments only in redacted form
 	// plannedAt is when this worker planned it, zero for a former one's.
 	plannedAt time.Time
 }
@@ -82,7 +80,7 @@ func (c *call) open() bool { return c.result == nil }
 func (c *call) start() {
 	c.started = true
 	if c.answer != nil && c.answer.Decision != nil && c.answer.Decision.EditedArgs != nil {
-		c.edited = c.answer.Decision.EditedArgs
+		c.written, c.edited = c.answer.Decision.EditedArgs, true
 	}
 	if c.doubt {
 		c.doubt, c.answer, c.question = false, nil, id.Escalation{}

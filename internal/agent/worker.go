@@ -212,7 +212,7 @@ func (w *Worker) run(ctx context.Context, lease *sessions.Lease, row sessions.Se
 	if err := s.unseal(ctx); err != nil {
 		return err
 	}
-	s.planAsEdited()
+	s.planAsStarted()
 	s.runner = tools.Runner{Session: row.ID, Tools: s.registry, Redactor: s.redactor, Tokens: s.tokens, Keys: w.Keys, Retries: w.Retries, Stuck: w.Stuck, Log: w.Log,
 		Waits: func(wait tools.Wait) bool { return s.writeWait(ctx, wait) }}
 	for {
