@@ -1,16 +1,20 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"baton/internal/definition"
 	"baton/internal/escalation"
 	"baton/internal/escalation/decide"
 	"baton/internal/problem"
 	"baton/internal/sessions"
+	"baton/internal/tools"
 )
 
 // askWithActions finds something out, asks, and does what was chosen.
@@ -354,6 +358,36 @@ def reply(s):
 		if strings.Contains(args, "900") {
 			t.Errorf("run %d was of the model's own arguments: %s", i+1, args)
 		}
+	}
+}
+
+// What was done is told as it was done, with what the decider put in: to whoever
+// is asked next, and to the agent.
+// R: A6, Q2
+func TestWhatWasDoneIsToldAsItWasEdited(t *testing.T) {
+	t.Parallel()
+	p := working(t, map[string]toolMaker{"repay": func(context.Context, definition.Version) (tools.Tool, error) {
+		return witnessTool{tools.Spec{Name: "repay", Description: "repay", Effect: tools.EffectIrreversible, Schema: json.RawMessage(`{"type":"object"}`),
+			Words: map[string]tools.Words{"en": {Title: "Repay", Sentence: "Repay {amount}"}, "zh-Hans": {Title: "退还", Sentence: "退还 {amount}"}}}, &witness{runs: map[string][]string{}}}, nil
+	}})
+	session := p.startOf(`
+def reply(s):
+    if s.step == 0:
+        return [call("repay", amount = 900)]
+    if s.step == 1:
+        return [ask("The ledger is closed. How shall I go on?", options = ["Wait", "Stop"])]
+    told = [n for n in s.results[0].notices if '{"amount":1}' in n]
+    return [finish("Repaid %d%s." % (s.results[0].args["amount"], ", as I was told" if told else ""), evidence = [s.results[0].call_id])]
+`, "Settle the case", "tools: [repay, ask_human]\npermission: {mode: ask}\nescalation: {hold: 0s}")
+	approval := p.questions(session, 1)[0]
+	p.answer("supervisor", approval, decide.Answer{Version: 1, Type: escalation.Edit, EditedArgs: []byte(`{"amount":1}`)})
+	next := p.questions(session, 1)[0]
+	if done := next.Question.Context.Done; len(done) != 1 || done[0].Text != "Repay 1" {
+		t.Errorf("the next question says that this was done: %+v", done)
+	}
+	p.answer("responder", next, choose(next, "B"))
+	if s := p.untilStatus(session, sessions.Completed); s.Summary != "Repaid 1, as I was told." || s.Outcome != sessions.Done {
+		t.Errorf("%s: %s", s.Outcome, s.Summary)
 	}
 }
 

@@ -211,6 +211,9 @@ func (s *sitting) add(step *sessions.Step, n notice) {
 // addEnded adds a call's result to a step, and takes it into the state.
 func (s *sitting) addEnded(step *sessions.Step, c *call, e ended, bytes int64, attempts ...tools.Attempt) {
 	p := c.plan
+	if c.edited {
+		e.Result.Result = e.Result.WithNotices("A person approved this call with other arguments, and it was started with these: " + clip(string(s.redactor.JSON(c.written)), maxEdited))
+	}
 	row := sessions.EndedCall{
 		N: p.Call.N, Turn: c.turn, Step: c.step, Event: len(step.Events),
 		Tool: p.Call.Tool, Service: c.service(), Status: string(e.Result.CallStatus()), ErrorType: string(e.Result.ErrorType()),
@@ -228,6 +231,10 @@ func (s *sitting) addEnded(step *sessions.Step, c *call, e ended, bytes int64, a
 	s.st.callEnded(p.Call.N, e)
 	s.addMeasures(step)
 }
+
+// maxEdited is how much the model is told of arguments that a person changed, in
+// characters.
+const maxEdited = 2000
 
 // clip cuts a text on a character border.
 func clip(text string, most int) string {
